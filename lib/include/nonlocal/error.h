@@ -1,0 +1,21 @@
+// What the library throws. Every message says what was expected and what came.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+namespace nonlocal {
+
+// The base of all of them: catch this one to catch them all.
+class Error : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// A parameter out of its range, or planes that do not fit together.
+class InvalidArgument : public Error {
+ public:
+  using Error::Error;
+};
+
+}  // namespace nonlocal

@@ -1,0 +1,52 @@
+// Non-local means: each pixel becomes the average of the pixels whose surroundings look alike.
+//
+//   out(x) = sum_y w(x, y) in(y) / sum_y w(x, y)            y in the search window around x
+//   w(x, y) = exp(-max(d²(x, y) - 2 sigma², 0) / h²)        d²: mean squared difference of the two patches
+//
+// A. Buades, B. Coll, J.-M. Morel: A non-local algorithm for image denoising, CVPR 2005; the subtraction of
+// 2 sigma², which is what noise alone adds to d², is from the same authors' IPOL article of 2011.
+// Beyond its borders the picture is mirrored (the border pixel is not repeated).
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "nonlocal/export.h"
+#include "nonlocal/plane.h"
+
+namespace nonlocal {
+
+struct NonLocalMeansParameters {
+  int patch_size = 5;    // odd, 1 to 15; 1 compares single pixels: exp(-(I_i - I_j)² / h²)
+  int search_size = 21;  // odd, 3 to 63: the window's width and height
+  double sigma = 10;     // noise standard deviation in 8-bit code values at any bit depth; 0 to 100
+  double strength = 1;   // 0 (no filtering) to 10: multiplies h, whose value for 1 is strength_to_h()
+  int threads = 0;       // 0: as many as the machine has; the output does not depend on it
+
+  bool operator==(const NonLocalMeansParameters&) const = default;
+};
+
+// The h, in 8-bit code values, that `parameters` stand for.
+NONLOCAL_API double filter_h(const NonLocalMeansParameters& parameters);
+
+// Filters frames one after another. It keeps its working memory between frames of one geometry, so that a
+// frame costs no allocation. One object serves one thread at a time; different objects are independent.
+class NONLOCAL_API NonLocalMeans {
+ public:
+  NonLocalMeans();
+  ~NonLocalMeans();
+  NonLocalMeans(NonLocalMeans&&) noexcept;
+  NonLocalMeans& operator=(NonLocalMeans&&) noexcept;
+
+  // Filters 1 to 4 planes of one size and bit depth that share their weights: d² is the mean over all of
+  // them. `out` has the geometry of `in` (stride, step and shift may differ) and may be the same memory.
+  // Sizes from 1 x 1 on. Throws InvalidArgument if the planes do not fit or a parameter is out of range.
+  void filter(std::span<const ConstPlane> in, std::span<const Plane> out,
+              const NonLocalMeansParameters& parameters);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace nonlocal
