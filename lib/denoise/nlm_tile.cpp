@@ -17,11 +17,12 @@ namespace hn = hwy::HWY_NAMESPACE;
 // What the inner loops work on
 
 // The four rows of guide samples that move a vertical sum of squares one row down.
+template <typename T>
 struct GuideRows {
-  const uint8_t* entering;        // of the pixel's patch
-  const uint8_t* entering_other;  // of the patch that it is compared with
-  const uint8_t* leaving;
-  const uint8_t* leaving_other;
+  const T* entering;        // of the pixel's patch
+  const T* entering_other;  // of the patch that it is compared with
+  const T* leaving;
+  const T* leaving_other;
   ptrdiff_t channel_stride;
   int channels;
 };
@@ -54,8 +55,8 @@ constexpr int kColumnStep = static_cast<int>(hn::MaxLanes(Du8()));
 // ---------------------------------------------------------------------------------------------------------------
 // What instruction sets do differently
 
-// Two vectors of 16-bit lanes, made by unpacking 8-bit ones: within each block of 128 bits, `lower` has the columns
-// 0 to 7 and `upper` 8 to 15 of 16.
+// Two vectors of 16-bit lanes, made by unpacking 8-bit ones: within each block of 128 bits, `lower` has the
+// columns 0 to 7 and `upper` 8 to 15 of 16.
 struct Columns {
   Vu16 lower;
   Vu16 upper;
@@ -73,11 +74,16 @@ HWY_INLINE Vu16 following_blocks(Vu16 prev, Vu16 next) {
 #endif
 }
 
+template <class V>
+HWY_INLINE V absolute_difference(V a, V b) {
+  return hn::Or(hn::SaturatedSub(a, b), hn::SaturatedSub(b, a));
+}
+
 // sums + n² - o², for n, o in 0 .. 127.
 HWY_INLINE Columns add_squares(Columns sums, Vu8 n, Vu8 o) {
   const Du8 d8;
-#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL || HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_SSE4 || \
-    HWY_TARGET == HWY_SSSE3
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL || HWY_TARGET == HWY_AVX2 || \
+    HWY_TARGET == HWY_SSE4 || HWY_TARGET == HWY_SSSE3
   const Vu8 minus_o = hn::Sub(hn::Zero(d8), o);
   const Vu8 a = hn::InterleaveLower(d8, n, o);
   const Vu8 b = hn::InterleaveUpper(d8, n, o);
@@ -105,6 +111,21 @@ HWY_INLINE Columns add_squares(Columns sums, Vu8 n, Vu8 o) {
   return sums;
 }
 
+// Columns from two vectors that have them in their order.
+HWY_INLINE Columns arrange(Vu16 first, Vu16 second) {
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
+  const __m512i even = _mm512_setr_epi64(0, 1, 4, 5, 8, 9, 12, 13);
+  const __m512i odd = _mm512_setr_epi64(2, 3, 6, 7, 10, 11, 14, 15);
+  return {Vu16{_mm512_permutex2var_epi64(first.raw, even, second.raw)},
+          Vu16{_mm512_permutex2var_epi64(first.raw, odd, second.raw)}};
+#elif HWY_TARGET == HWY_AVX2
+  const Du16 d;
+  return {hn::ConcatLowerLower(d, second, first), hn::ConcatUpperUpper(d, second, first)};
+#else
+  return {first, second};
+#endif
+}
+
 // Stores columns in their order.
 HWY_INLINE void store_in_order(Columns c, uint16_t* to) {
   const Du16 d;
@@ -127,10 +148,12 @@ template <class D, class V = hn::Vec<D>>
 HWY_INLINE void interleave(D d, V a, V b, V& lower, V& upper) {
 #if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
   static_assert(sizeof(hn::TFromD<D>) == 2);
-  alignas(64) static constexpr int16_t kFirst[32] = {0,  32, 1,  33, 2,  34, 3,  35, 4,  36, 5,  37, 6,  38, 7,  39,
-                                                     8,  40, 9,  41, 10, 42, 11, 43, 12, 44, 13, 45, 14, 46, 15, 47};
-  alignas(64) static constexpr int16_t kSecond[32] = {16, 48, 17, 49, 18, 50, 19, 51, 20, 52, 21, 53, 22, 54, 23, 55,
-                                                      24, 56, 25, 57, 26, 58, 27, 59, 28, 60, 29, 61, 30, 62, 31, 63};
+  alignas(64) static constexpr int16_t kFirst[32] = {0,  32, 1,  33, 2,  34, 3,  35, 4,  36, 5,
+                                                     37, 6,  38, 7,  39, 8,  40, 9,  41, 10, 42,
+                                                     11, 43, 12, 44, 13, 45, 14, 46, 15, 47};
+  alignas(64) static constexpr int16_t kSecond[32] = {16, 48, 17, 49, 18, 50, 19, 51, 20, 52, 21,
+                                                      53, 22, 54, 23, 55, 24, 56, 25, 57, 26, 58,
+                                                      27, 59, 28, 60, 29, 61, 30, 62, 31, 63};
   static_cast<void>(d);
   lower = V{_mm512_permutex2var_epi16(a.raw, _mm512_load_si512(kFirst), b.raw)};
   upper = V{_mm512_permutex2var_epi16(a.raw, _mm512_load_si512(kSecond), b.raw)};
@@ -188,8 +211,8 @@ class WeightTable {
     const __m512i mantissa = _mm512_permutexvar_epi16(index.raw, mantissa_.raw);  // the index's lower 5 bits
     return Vu16{_mm512_srlv_epi16(mantissa, hn::ShiftRight<4>(index).raw)};
 #else
-    // Both factors are looked up as bytes, 16 entries a table: mantissa << 8, and 2^(15 - octave) from its upper
-    // and lower byte, one of which is zero.
+    // Both factors are looked up as bytes, 16 entries a table: mantissa << 8, and 2^(15 - octave) from its
+    // upper and lower byte, one of which is zero.
     const Du8 d8;
     const Du16 d16;
     const Vu16 low_nibble = hn::And(index, hn::Set(d16, 15));
@@ -229,8 +252,8 @@ HWY_INLINE Vu16 shifted(const Vu16* block) {
   }
 }
 
-// Column c of the result: the sum of the kTaps columns from c on, saturated. By doubling: sums of 2, 4, 8 columns,
-// of which the bits of kTaps pick.
+// Column c of the result: the sum of the kTaps columns from c on, saturated. By doubling: sums of 2, 4, 8
+// columns, of which the bits of kTaps pick.
 template <int kTaps>
 HWY_INLINE Columns horizontal_sums(Columns now, Columns next) {
   if constexpr (kTaps == 1) {
@@ -286,32 +309,100 @@ HWY_INLINE Columns horizontal_sums(Columns now, Columns next) {
 // ---------------------------------------------------------------------------------------------------------------
 // Distances and weights
 
-HWY_INLINE Columns move_down(Columns sums, const GuideRows& rows, int x, Vu8 clip) {
-  const Du8 d;
-  const auto difference = [&](const uint8_t* a, const uint8_t* b) {
-    const Vu8 va = hn::LoadU(d, a + x);
-    const Vu8 vb = hn::LoadU(d, b + x);
-    return hn::Min(hn::Or(hn::SaturatedSub(va, vb), hn::SaturatedSub(vb, va)), clip);
-  };
-  for (int c = 0; c < rows.channels; ++c) {
-    const ptrdiff_t at = c * rows.channel_stride;
-    sums = add_squares(sums, difference(rows.entering + at, rows.entering_other + at),
-                       difference(rows.leaving + at, rows.leaving_other + at));
+// Moves vertical sums of squares one row down: adds the entering row's, subtracts the leaving row's.
+
+// Bytes, squares not shifted.
+class MoveBytes {
+ public:
+  using Sample = uint8_t;
+  static constexpr bool kInOrder = false;
+  HWY_INLINE explicit MoveBytes(const WeightLaw& law) : clip_(hn::Set(Du8(), law.clip)) {}
+  HWY_INLINE Columns operator()(Columns sums, const GuideRows<uint8_t>& rows, ptrdiff_t x) const {
+    return add_squares(sums, difference(rows.entering + x, rows.entering_other + x),
+                       difference(rows.leaving + x, rows.leaving_other + x));
   }
-  return sums;
+
+ private:
+  HWY_INLINE Vu8 difference(const uint8_t* a, const uint8_t* b) const {
+    return hn::Min(absolute_difference(hn::LoadU(Du8(), a), hn::LoadU(Du8(), b)), clip_);
+  }
+  Vu8 clip_;
+};
+
+// Bytes, squares shifted.
+class MoveBytesShifted {
+ public:
+  using Sample = uint8_t;
+  static constexpr bool kInOrder = false;
+  HWY_INLINE explicit MoveBytesShifted(const WeightLaw& law)
+      : clip_(hn::Set(Du8(), law.clip)), shift_(law.square_shift) {}
+  HWY_INLINE Columns operator()(Columns sums, const GuideRows<uint8_t>& rows, ptrdiff_t x) const {
+    const Columns in = squares(rows.entering + x, rows.entering_other + x);
+    const Columns out = squares(rows.leaving + x, rows.leaving_other + x);
+    return {hn::Add(sums.lower, hn::Sub(in.lower, out.lower)),
+            hn::Add(sums.upper, hn::Sub(in.upper, out.upper))};
+  }
+
+ private:
+  HWY_INLINE Columns squares(const uint8_t* a, const uint8_t* b) const {
+    const Du8 d8;
+    const Du16 d16;
+    const Vu8 e = hn::Min(absolute_difference(hn::LoadU(d8, a), hn::LoadU(d8, b)), clip_);
+    const Vu16 lower = hn::BitCast(d16, hn::InterleaveLower(d8, e, hn::Zero(d8)));
+    const Vu16 upper = hn::BitCast(d16, hn::InterleaveUpper(d8, e, hn::Zero(d8)));
+    return {hn::ShiftRightSame(hn::Mul(lower, lower), shift_),
+            hn::ShiftRightSame(hn::Mul(upper, upper), shift_)};
+  }
+  Vu8 clip_;
+  int shift_;
+};
+
+// 16-bit samples.
+class MoveWords {
+ public:
+  using Sample = uint16_t;
+  static constexpr bool kInOrder = true;
+  HWY_INLINE explicit MoveWords(const WeightLaw& law)
+      : clip_(hn::Set(Du16(), law.clip)), shift_(law.square_shift) {}
+  HWY_INLINE Columns operator()(Columns sums, const GuideRows<uint16_t>& rows, ptrdiff_t x) const {
+    const ptrdiff_t next = x + static_cast<ptrdiff_t>(hn::Lanes(Du16()));
+    return {moved(sums.lower, rows, x), moved(sums.upper, rows, next)};
+  }
+
+ private:
+  HWY_INLINE Vu16 moved(Vu16 sum, const GuideRows<uint16_t>& rows, ptrdiff_t x) const {
+    return hn::Add(sum, hn::Sub(square(rows.entering + x, rows.entering_other + x),
+                                square(rows.leaving + x, rows.leaving_other + x)));
+  }
+  HWY_INLINE Vu16 square(const uint16_t* a, const uint16_t* b) const {
+    const Vu16 e = hn::Min(absolute_difference(hn::LoadU(Du16(), a), hn::LoadU(Du16(), b)), clip_);
+    return hn::ShiftRightSame(hn::Mul(e, e), shift_);
+  }
+  Vu16 clip_;
+  int shift_;
+};
+
+template <class Move>
+HWY_INLINE Columns advance(const Move& move, const GuideRows<typename Move::Sample>& rows, int x,
+                           uint16_t* HWY_RESTRICT column) {
+  const Du16 d;
+  constexpr int half = kColumnStep / 2;
+  Columns sums = {hn::Load(d, column + x), hn::Load(d, column + x + half)};
+  for (int c = 0; c < rows.channels; ++c) {
+    sums = move(sums, rows, c * rows.channel_stride + x);
+  }
+  hn::Store(sums.lower, d, column + x);
+  hn::Store(sums.upper, d, column + x + half);
+  return Move::kInOrder ? arrange(sums.lower, sums.upper) : sums;
 }
 
-// Sums of squares alone, for the rows before the first that has a whole patch.
-void move_sums_down(const GuideRows& rows, uint8_t clip, int columns, uint16_t* HWY_RESTRICT column) {
-  const Du16 d;
-  constexpr int step = kColumnStep;
-  constexpr int half = step / 2;
-  const Vu8 vclip = hn::Set(Du8(), clip);
-  for (int x = 0; x < columns; x += step) {
-    Columns sums = {hn::Load(d, column + x), hn::Load(d, column + x + half)};
-    sums = move_down(sums, rows, x, vclip);
-    hn::Store(sums.lower, d, column + x);
-    hn::Store(sums.upper, d, column + x + half);
+// The sums alone, for the rows before the first that has a whole patch.
+template <class Move>
+void move_sums_down(const GuideRows<typename Move::Sample>& rows, const WeightLaw& law, int columns,
+                    uint16_t* HWY_RESTRICT column) {
+  const Move move(law);
+  for (int x = 0; x < columns; x += kColumnStep) {
+    advance(move, rows, x, column);
   }
 }
 
@@ -343,34 +434,22 @@ class Weigh {
 };
 
 // Moves the vertical sums one row down and gives the weights there.
-template <int kTaps, bool kMagnify>
-void weights_of_row(const GuideRows& rows, const WeightLaw& law, int columns, uint16_t* HWY_RESTRICT column,
-                    uint16_t* HWY_RESTRICT weight) {
-  const Du16 d;
-  constexpr int step = kColumnStep;
-  constexpr int half = step / 2;
-  const Vu8 clip = hn::Set(Du8(), law.clip);
+template <class Move, int kTaps, bool kMagnify>
+void weights_of_row(const GuideRows<typename Move::Sample>& rows, const WeightLaw& law, int columns,
+                    uint16_t* HWY_RESTRICT column, uint16_t* HWY_RESTRICT weight) {
+  const Move move(law);
   const Weigh<kMagnify> weigh(law);
-
-  const auto advance = [&](int x) HWY_ATTR {
-    Columns sums = {hn::Load(d, column + x), hn::Load(d, column + x + half)};
-    sums = move_down(sums, rows, x, clip);
-    hn::Store(sums.lower, d, column + x);
-    hn::Store(sums.upper, d, column + x + half);
-    return sums;
-  };
   const auto finish = [&](Columns now, Columns next, int x) HWY_ATTR {
     const Columns sum = horizontal_sums<kTaps>(now, next);
     store_in_order({weigh(sum.lower), weigh(sum.upper)}, weight + x);
   };
-
-  Columns now = advance(0);
-  for (int x = step; x < columns; x += step) {
-    const Columns next = advance(x);
-    finish(now, next, x - step);
+  Columns now = advance(move, rows, 0, column);
+  for (int x = kColumnStep; x < columns; x += kColumnStep) {
+    const Columns next = advance(move, rows, x, column);
+    finish(now, next, x - kColumnStep);
     now = next;
   }
-  finish(now, {hn::Zero(d), hn::Zero(d)}, columns - step);
+  finish(now, {hn::Zero(Du16()), hn::Zero(Du16())}, columns - kColumnStep);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -413,8 +492,8 @@ void accumulate(const PairedWeights& w, int width, int32_t* HWY_RESTRICT sum_v, 
     for (int k = 0; k < w.count; ++k) {
       Vi16 lower;
       Vi16 upper;
-      interleave(d16, hn::BitCast(d16, hn::LoadU(du16, first)), hn::BitCast(d16, hn::LoadU(du16, second)), lower,
-                 upper);
+      interleave(d16, hn::BitCast(d16, hn::LoadU(du16, first)), hn::BitCast(d16, hn::LoadU(du16, second)),
+                 lower, upper);
       v0 = add_products(v0, lower, hn::LoadU(d16, pairs));
       v1 = add_products(v1, upper, hn::LoadU(d16, pairs + step));
       if constexpr (kWeights) {
@@ -450,16 +529,26 @@ void divide_row(const int32_t* HWY_RESTRICT sum_v, const int32_t* HWY_RESTRICT s
 
 constexpr int kColumnStep = 1;
 
-void move_sums_down(const GuideRows& rows, uint8_t clip, int columns, uint16_t* HWY_RESTRICT column) {
-  const auto square = [clip](uint8_t a, uint8_t b) {
-    const int d = std::min<int>(a > b ? a - b : b - a, clip);
-    return static_cast<uint16_t>(d * d);
+template <typename T>
+struct Move {
+  using Sample = T;
+};
+using MoveBytes = Move<uint8_t>;
+using MoveBytesShifted = Move<uint8_t>;
+using MoveWords = Move<uint16_t>;
+
+template <class Move>
+void move_sums_down(const GuideRows<typename Move::Sample>& rows, const WeightLaw& law, int columns,
+                    uint16_t* HWY_RESTRICT column) {
+  const auto square = [&law](int a, int b) {
+    const int d = std::min<int>(a > b ? a - b : b - a, law.clip);
+    return d * d >> law.square_shift;
   };
   for (int c = 0; c < rows.channels; ++c) {
     const ptrdiff_t at = c * rows.channel_stride;
     for (int x = 0; x < columns; ++x) {
-      const uint16_t entering = square(rows.entering[at + x], rows.entering_other[at + x]);
-      const uint16_t leaving = square(rows.leaving[at + x], rows.leaving_other[at + x]);
+      const int entering = square(rows.entering[at + x], rows.entering_other[at + x]);
+      const int leaving = square(rows.leaving[at + x], rows.leaving_other[at + x]);
       column[x] = static_cast<uint16_t>(column[x] + entering - leaving);
     }
   }
@@ -473,10 +562,10 @@ uint32_t weight_index(uint32_t sum, const WeightLaw& law, bool magnify) {
   return std::min<uint32_t>(excess * law.scale >> 16, 255);
 }
 
-template <int kTaps, bool kMagnify>
-void weights_of_row(const GuideRows& rows, const WeightLaw& law, int columns, uint16_t* HWY_RESTRICT column,
-                    uint16_t* HWY_RESTRICT weight) {
-  move_sums_down(rows, law.clip, columns, column);
+template <class Move, int kTaps, bool kMagnify>
+void weights_of_row(const GuideRows<typename Move::Sample>& rows, const WeightLaw& law, int columns,
+                    uint16_t* HWY_RESTRICT column, uint16_t* HWY_RESTRICT weight) {
+  move_sums_down<Move>(rows, law, columns, column);
   for (int x = 0; x <= columns - kTaps; ++x) {
     uint32_t sum = 0;
     for (int i = 0; i < kTaps; ++i) {
@@ -543,9 +632,10 @@ void read_row(const T* row, int step, int shift, int plane_width, int x, int cou
   }
 }
 
-void guide_row(const int32_t* HWY_RESTRICT line, int count, float scale, uint8_t* HWY_RESTRICT guide) {
+template <typename T>
+void guide_row(const int32_t* HWY_RESTRICT line, int count, float scale, T* HWY_RESTRICT guide) {
   for (int i = 0; i < count; ++i) {
-    guide[i] = static_cast<uint8_t>(std::min(static_cast<int>(static_cast<float>(line[i]) * scale + 0.5F), 255));
+    guide[i] = static_cast<T>(static_cast<int>(static_cast<float>(line[i]) * scale + 0.5F));
   }
 }
 
@@ -579,12 +669,18 @@ void load_tile(const NlmFrame& frame, const Tile& tile, const TileLayout& l, Til
       const std::byte* row = p.row(mirror(tile.y - halo + r, p.height));
       int32_t* line = s.line.data();
       if (bit_depth > 8) {
-        read_row(reinterpret_cast<const uint16_t*>(row), p.step, p.shift, p.width, tile.x - halo, columns, line);
+        read_row(reinterpret_cast<const uint16_t*>(row), p.step, p.shift, p.width, tile.x - halo, columns,
+                 line);
       } else {
-        read_row(reinterpret_cast<const uint8_t*>(row), p.step, p.shift, p.width, tile.x - halo, columns, line);
+        read_row(reinterpret_cast<const uint8_t*>(row), p.step, p.shift, p.width, tile.x - halo, columns,
+                 line);
       }
       const ptrdiff_t at = static_cast<ptrdiff_t>(c) * l.rows + r;
-      guide_row(line, columns, scale, s.guide.data() + at * l.guide_stride + l.margin);
+      if (l.deep) {
+        guide_row(line, columns, scale, s.guide16.data() + at * l.guide_stride + l.margin);
+      } else {
+        guide_row(line, columns, scale, s.guide.data() + at * l.guide_stride + l.margin);
+      }
       // Values are counted from x - search_radius on, like weights.
       line += frame.patch_radius;
       const int count = columns - 2 * frame.patch_radius;
@@ -618,8 +714,8 @@ void store_tile(const NlmFrame& frame, const Tile& tile, const TileLayout& l, Ti
       const int32_t* sum_w = s.sum.data() + static_cast<ptrdiff_t>(r) * l.sum_stride;
       divide_row(sum_w + (1 + c) * plane_sums, sum_w, tile.width, static_cast<float>(form.middle), line);
       if (form.split) {
-        divide_row(sum_w + (1 + l.channels + c) * plane_sums, sum_w, tile.width, static_cast<float>(form.middle),
-                   low_line);
+        divide_row(sum_w + (1 + l.channels + c) * plane_sums, sum_w, tile.width,
+                   static_cast<float>(form.middle), low_line);
         for (int x = 0; x < tile.width; ++x) {
           line[x] = line[x] * 256 + low_line[x];
         }
@@ -637,24 +733,37 @@ void store_tile(const NlmFrame& frame, const Tile& tile, const TileLayout& l, Ti
 // ---------------------------------------------------------------------------------------------------------------
 // The tile
 
-using WeightsOfRow = void (*)(const GuideRows&, const WeightLaw&, int, uint16_t*, uint16_t*);
+template <class Move>
+using WeightsOfRow = void (*)(const GuideRows<typename Move::Sample>&, const WeightLaw&, int, uint16_t*,
+                              uint16_t*);
 
-template <bool kMagnify>
-WeightsOfRow weights_of_row_for(int patch_radius) {
+template <class Move, bool kMagnify>
+WeightsOfRow<Move> weights_of_row_for(int patch_radius) {
   switch (patch_radius) {
-    case 0: return &weights_of_row<1, kMagnify>;
-    case 1: return &weights_of_row<3, kMagnify>;
-    case 2: return &weights_of_row<5, kMagnify>;
-    case 3: return &weights_of_row<7, kMagnify>;
-    case 4: return &weights_of_row<9, kMagnify>;
-    case 5: return &weights_of_row<11, kMagnify>;
-    case 6: return &weights_of_row<13, kMagnify>;
-    default: return &weights_of_row<15, kMagnify>;
+    case 0:
+      return &weights_of_row<Move, 1, kMagnify>;
+    case 1:
+      return &weights_of_row<Move, 3, kMagnify>;
+    case 2:
+      return &weights_of_row<Move, 5, kMagnify>;
+    case 3:
+      return &weights_of_row<Move, 7, kMagnify>;
+    case 4:
+      return &weights_of_row<Move, 9, kMagnify>;
+    case 5:
+      return &weights_of_row<Move, 11, kMagnify>;
+    case 6:
+      return &weights_of_row<Move, 13, kMagnify>;
+    default:
+      return &weights_of_row<Move, 15, kMagnify>;
   }
 }
 
+template <class Move>
 class TileFilter {
  public:
+  using Sample = typename Move::Sample;
+
   TileFilter(const NlmFrame& frame, const Tile& tile, const TileLayout& layout, TileScratch& scratch)
       : frame_(frame),
         tile_(tile),
@@ -662,8 +771,8 @@ class TileFilter {
         s_(scratch),
         radius_(frame.search_radius),
         halo_(frame.search_radius + frame.patch_radius),
-        weights_of_row_(frame.law.magnify ? weights_of_row_for<true>(frame.patch_radius)
-                                          : weights_of_row_for<false>(frame.patch_radius)) {
+        weights_of_row_(frame.law.magnify ? weights_of_row_for<Move, true>(frame.patch_radius)
+                                          : weights_of_row_for<Move, false>(frame.patch_radius)) {
     columns_ = (tile.width + 2 * halo_ + kColumnStep - 1) / kColumnStep * kColumnStep;
   }
 
@@ -683,7 +792,14 @@ class TileFilter {
   const int16_t* values(int which, int y) {  // y in the tile, or up to search_radius above and below
     return s_.value.data() + (static_cast<ptrdiff_t>(which) * l_.rows + y + halo_) * l_.value_stride;
   }
-  const uint8_t* guide(int y) { return s_.guide.data() + static_cast<ptrdiff_t>(y + halo_) * l_.guide_stride + l_.margin; }
+  const Sample* guide(int y) {
+    const ptrdiff_t at = static_cast<ptrdiff_t>(y + halo_) * l_.guide_stride + l_.margin;
+    if constexpr (sizeof(Sample) == 2) {
+      return s_.guide16.data() + at;
+    } else {
+      return s_.guide.data() + at;
+    }
+  }
 
   void start_with_centre() {
     const int centre = frame_.law.centre_weight();
@@ -699,8 +815,8 @@ class TileFilter {
     }
   }
 
-  // The offsets (dx, dy) of one dy: all dx for dy > 0, dx > 0 for dy = 0. w(x, x + o) is made once and serves both
-  // pixels: that at x for its neighbour below, and the one below for its neighbour above.
+  // The offsets (dx, dy) of one dy: all dx for dy > 0, dx > 0 for dy = 0. w(x, x + o) is made once and serves
+  // both pixels: that at x for its neighbour below, and the one below for its neighbour above.
   void filter_offset_row(int dy) {
     const int first_dx = dy > 0 ? -radius_ : 1;
     const int p = frame_.patch_radius;
@@ -713,17 +829,15 @@ class TileFilter {
       for (int dx = first_dx; dx <= radius_; ++dx) {
         const int i = dx - first_dx;
         uint16_t* column = s_.column.data() + static_cast<ptrdiff_t>(i) * l_.columns;
-        const GuideRows rows = {guide(y + p),
-                                guide(y + p + dy) + dx,
-                                guide(leaving),
-                                // Nothing leaves while the first patch fills: a row differs from itself by zero.
-                                y > first ? guide(leaving + dy) + dx : guide(leaving),
-                                static_cast<ptrdiff_t>(l_.rows) * l_.guide_stride,
-                                l_.channels};
+        const GuideRows<Sample> rows = {
+            guide(y + p), guide(y + p + dy) + dx, guide(leaving),
+            // Nothing leaves while the first patch fills: a row differs from itself by zero.
+            y > first ? guide(leaving + dy) + dx : guide(leaving),
+            static_cast<ptrdiff_t>(l_.rows) * l_.guide_stride, l_.channels};
         if (whole) {
           weights_of_row_(rows, frame_.law, columns_, column, weight(i));
         } else {
-          move_sums_down(rows, frame_.law.clip, columns_, column);
+          move_sums_down<Move>(rows, frame_.law, columns_, column);
         }
       }
       if (whole) {
@@ -742,8 +856,7 @@ class TileFilter {
     }
     for (int v = 0; v < l_.values; ++v) {
       if (y >= 0) {
-        int16_t* pairs = s_.pairs.data();
-        make_pairs(values(v, y + dy), l_.value_stride - 64, pairs);
+        const int16_t* pairs = pairs_of(values(v, y + dy), 0);
         const PairedWeights below = {weight(0) + radius_,
                                      weight(1) + radius_,
                                      2 * static_cast<ptrdiff_t>(l_.weight_stride),
@@ -753,8 +866,7 @@ class TileFilter {
         add(below, v, y);
       }
       if (y + dy < tile_.height) {
-        int16_t* pairs = s_.pairs.data() + 2 * static_cast<ptrdiff_t>(l_.value_stride);
-        make_pairs(values(v, y), l_.value_stride - 64, pairs);
+        const int16_t* pairs = pairs_of(values(v, y), 1);
         const PairedWeights above = {weight(1) + radius_ - first_dx - 1,
                                      weight(0) + radius_ - first_dx,
                                      2 * static_cast<ptrdiff_t>(l_.weight_stride) - 2,
@@ -764,6 +876,16 @@ class TileFilter {
         add(above, v, y + dy);
       }
     }
+  }
+
+  // Pairs of a row's values. The one before the first is there for an odd offset that reaches the first
+  // value.
+  const int16_t* pairs_of(const int16_t* value, int which) {
+    int16_t* pairs = s_.pairs.data() + static_cast<ptrdiff_t>(which) * l_.pair_stride + l_.pair_lead;
+    make_pairs(value, l_.value_columns, pairs);
+    pairs[-2] = 0;
+    pairs[-1] = value[0];
+    return pairs;
   }
 
   void add(const PairedWeights& w, int v, int y) {
@@ -781,11 +903,17 @@ class TileFilter {
   int radius_;
   int halo_;
   int columns_;
-  WeightsOfRow weights_of_row_;
+  WeightsOfRow<Move> weights_of_row_;
 };
 
 void filter_tile(const NlmFrame& frame, const Tile& tile, const TileLayout& layout, TileScratch& scratch) {
-  TileFilter(frame, tile, layout, scratch).run();
+  if (layout.deep) {
+    TileFilter<MoveWords>(frame, tile, layout, scratch).run();
+  } else if (frame.law.square_shift > 0) {
+    TileFilter<MoveBytesShifted>(frame, tile, layout, scratch).run();
+  } else {
+    TileFilter<MoveBytes>(frame, tile, layout, scratch).run();
+  }
 }
 
 }  // namespace nonlocal::denoise::HWY_NAMESPACE
@@ -805,25 +933,34 @@ TileLayout::TileLayout(const NlmFrame& frame, int width, int height)
     : tile_width(width), tile_height(height), channels(static_cast<int>(frame.in.size())) {
   const int radius = frame.search_radius;
   const int halo = radius + frame.patch_radius;
+  deep = frame.in[0].bit_depth > 8;
   values = frame.law.split_values ? 2 * channels : channels;
   columns = round_up(width + 2 * halo);
   rows = height + 2 * halo;
   margin = round_up(radius);
   guide_stride = margin + columns + margin;
-  // The last vector of a row, at the furthest offset, reads past what counts.
-  value_stride = round_up(width) + round_up(2 * radius + 2) + kWidestVector;
-  weight_stride = std::max(columns, round_up(width) + round_up(2 * radius + 2));
+  // The last vector of a row, at the furthest offset, reads past what counts. The end of a row of weights
+  // stays zero: an odd offset's partner is read from there.
+  value_columns = round_up(width) + round_up(2 * radius + 2);
+  value_stride = value_columns + kWidestVector;
+  pair_lead = kWidestVector;
+  pair_stride = pair_lead + 2 * value_columns;
+  weight_stride = std::max(columns, round_up(width) + round_up(2 * radius + 2)) + kWidestVector;
   sum_stride = round_up(width);
   offsets = 2 * radius + 1;
 }
 
 void TileScratch::allocate(const TileLayout& l) {
   const auto n = [](int a, int b, int c) { return static_cast<size_t>(a) * b * c; };
-  guide.allocate(n(l.channels, l.rows, l.guide_stride));
+  if (l.deep) {
+    guide16.allocate(n(l.channels, l.rows, l.guide_stride));
+  } else {
+    guide.allocate(n(l.channels, l.rows, l.guide_stride));
+  }
   value.allocate(n(l.values, l.rows, l.value_stride));
   column.allocate(n(l.offsets, l.columns, 1));
   weight.allocate(n(l.offsets + 1, l.weight_stride, 1));
-  pairs.allocate(n(2, 2, l.value_stride));
+  pairs.allocate(n(2, l.pair_stride, 1));
   sum.allocate(n(1 + l.values, l.tile_height, l.sum_stride));
   line.allocate(n(2, l.columns, 1));
 }

@@ -33,8 +33,8 @@ void check_parameters(const NonLocalMeansParameters& p) {
   };
   require(p.patch_size % 2 == 1 && p.patch_size >= 1 && p.patch_size <= 15, "an odd patch_size of 1 to 15",
           p.patch_size);
-  require(p.search_size % 2 == 1 && p.search_size >= 3 && p.search_size <= 63, "an odd search_size of 3 to 63",
-          p.search_size);
+  require(p.search_size % 2 == 1 && p.search_size >= 3 && p.search_size <= 63,
+          "an odd search_size of 3 to 63", p.search_size);
   require(p.sigma >= 0 && p.sigma <= 100, "a sigma of 0 to 100", p.sigma);
   require(p.strength >= 0 && p.strength <= 10, "a strength of 0 to 10", p.strength);
   require(p.threads >= 0, "0 (all) or more threads", p.threads);
@@ -63,7 +63,8 @@ struct Extent {
     const std::byte* first = p.row(0);
     const std::byte* last = p.row(p.height - 1);
     begin = std::min(first, last);
-    end = std::max(first, last) + (static_cast<std::ptrdiff_t>(p.width - 1) * p.step + 1) * p.bytes_per_sample();
+    end = std::max(first, last) +
+          (static_cast<std::ptrdiff_t>(p.width - 1) * p.step + 1) * p.bytes_per_sample();
   }
   const std::byte* begin;
   const std::byte* end;
@@ -81,7 +82,8 @@ bool overlap(std::span<const ConstPlane> in, std::span<const Plane> out) {
 
 int ceil_divide(int a, int b) { return (a + b - 1) / b; }
 
-// Tiles of one size, so that threads share the work evenly: as wide as fits kTileColumns, as high as fits the cache.
+// Tiles of one size, so that threads share the work evenly: as wide as fits kTileColumns, as high as fits the
+// cache.
 TileLayout plan_tiles(const NlmFrame& frame) {
   const int halo = frame.patch_radius + frame.search_radius;
   const ConstPlane& p = frame.in[0];
@@ -120,8 +122,13 @@ struct NonLocalMeans::State {
     copy.resize(plane * in.size());
     copied.clear();
     for (std::size_t i = 0; i < in.size(); ++i) {
-      const Plane to = {copy.data() + i * plane, in[i].width,     in[i].height, static_cast<std::ptrdiff_t>(row),
-                        in[i].bit_depth,         1, 0};
+      const Plane to = {copy.data() + i * plane,
+                        in[i].width,
+                        in[i].height,
+                        static_cast<std::ptrdiff_t>(row),
+                        in[i].bit_depth,
+                        1,
+                        0};
       copy_plane(in[i], to);
       copied.push_back(to);
     }
@@ -147,9 +154,9 @@ void NonLocalMeans::filter(std::span<const ConstPlane> in, std::span<const Plane
     return;
   }
 
-  const NlmFrame frame = {
-      same ? state_->copy_input(in) : in, out, parameters.patch_size / 2, parameters.search_size / 2,
-      denoise::make_weight_law(parameters, static_cast<int>(in.size()), in[0].bit_depth)};
+  const NlmFrame frame = {same ? state_->copy_input(in) : in, out, parameters.patch_size / 2,
+                          parameters.search_size / 2,
+                          denoise::make_weight_law(parameters, static_cast<int>(in.size()), in[0].bit_depth)};
   const TileLayout layout = plan_tiles(frame);
   const int across = ceil_divide(in[0].width, layout.tile_width);
   const int tiles = across * ceil_divide(in[0].height, layout.tile_height);

@@ -36,7 +36,8 @@ struct Parameters {
 };
 
 // d²: the mean squared difference of the patches around (x, y) and (x + dx, y + dy), over all planes.
-inline double squared_distance(const std::vector<Picture>& planes, int x, int y, int dx, int dy, int patch_size) {
+inline double squared_distance(const std::vector<Picture>& planes, int x, int y, int dx, int dy,
+                               int patch_size) {
   double sum = 0;
   const int r = patch_size / 2;
   for (const Picture& p : planes) {
@@ -51,7 +52,8 @@ inline double squared_distance(const std::vector<Picture>& planes, int x, int y,
 }
 
 // The average at (x, y), a value for each plane.
-inline std::vector<double> non_local_mean(const std::vector<Picture>& planes, int x, int y, const Parameters& p) {
+inline std::vector<double> non_local_mean(const std::vector<Picture>& planes, int x, int y,
+                                          const Parameters& p) {
   std::vector<double> sum(planes.size());
   double weights = 0;
   const int r = p.search_size / 2;
