@@ -6,6 +6,7 @@
 #include <mutex>
 #include <new>
 #include <optional>
+#include <string>
 
 #include "adaptive_search.h"
 #include "nonlocal/error.h"
@@ -31,19 +32,18 @@ using nonlocal::PlaneGroup;
 enum Preset { PRESET_FAST, PRESET_BALANCED, PRESET_QUALITY };
 
 struct PresetSizes {
+  const char* name;
+  const char* label;
   int patch;
   int search;
 };
 
 // By Preset.
-constexpr PresetSizes kPresetSizes[] = {{3, 11}, {5, 15}, {5, 25}};
-
-constexpr GEnumValue kPresetNames[] = {
-    {PRESET_FAST, "Fast: patch 3, search 11", "fast"},
-    {PRESET_BALANCED, "Balanced: patch 5, search 15", "balanced"},
-    {PRESET_QUALITY, "Quality: patch 5, search 25", "quality"},
-    {0, nullptr, nullptr},
-};
+constexpr std::array<PresetSizes, 3> kPresets = {{
+    {"fast", "Fast", 3, 11},
+    {"balanced", "Balanced", 5, 15},
+    {"quality", "Quality", 5, 25},
+}};
 
 constexpr double kMostSigma = 100;
 constexpr double kMostStrength = 10;
@@ -65,8 +65,8 @@ struct Settings {
   bool adaptive = false;
 
   [[nodiscard]] bool estimates() const { return sigma < 0; }
-  [[nodiscard]] int patch() const { return patch_size > 0 ? patch_size : kPresetSizes[preset].patch; }
-  [[nodiscard]] int search() const { return search_size > 0 ? search_size : kPresetSizes[preset].search; }
+  [[nodiscard]] int patch() const { return patch_size > 0 ? patch_size : kPresets[preset].patch; }
+  [[nodiscard]] int search() const { return search_size > 0 ? search_size : kPresets[preset].search; }
   [[nodiscard]] bool leaves_luma() const { return sigma == 0 || strength == 0; }
   [[nodiscard]] bool leaves_chroma() const { return sigma == 0 || chroma_strength == 0; }
 };
@@ -95,7 +95,7 @@ struct State {
   Posted posted;
   Settings settings;  // of this frame
 
-  // Forgets what came before; working memory stays.
+  // Forgets the frames that came before; working memory stays.
   void reset() {
     for (NoiseEstimator& estimator : estimators) {
       estimator.reset();
@@ -117,11 +117,11 @@ struct _GstNonlocalDenoise {
   GstVideoFilter parent;
 
   struct Members {
-    std::mutex mutex;  // guards these three
+    std::mutex mutex;  // guards all but `state`
     Settings settings;
     double noise_level = 0;
     bool late = false;       // a QoS event said so since the last frame
-    bool drops_late = true;  // QoS events reach the base class, which then drops frames
+    bool drops_late = true;  // the base class, which drops frames, hears of QoS events
     State state;
   };
   Members* m;
@@ -159,8 +159,21 @@ enum Property {
 G_DEFINE_TYPE(GstNonlocalDenoise, gst_nonlocal_denoise, GST_TYPE_VIDEO_FILTER)
 GST_ELEMENT_REGISTER_DEFINE(nonlocaldenoise, "nonlocaldenoise", GST_RANK_NONE, GST_TYPE_NONLOCAL_DENOISE)
 
+// GObject keeps a pointer to the values: they live as long as the process.
+static GType register_presets() {
+  static std::array<GEnumValue, kPresets.size() + 1> values{};
+  static std::array<std::string, kPresets.size()> labels;
+  for (std::size_t i = 0; i < kPresets.size(); ++i) {
+    const PresetSizes& preset = kPresets[i];
+    labels[i] = std::string(preset.label) + ": patch-size " + std::to_string(preset.patch) +
+                ", search-size " + std::to_string(preset.search);
+    values[i] = {static_cast<gint>(i), labels[i].c_str(), preset.name};
+  }
+  return g_enum_register_static("GstNonlocalDenoisePreset", values.data());
+}
+
 static GType gst_nonlocal_denoise_preset_get_type() {
-  static const GType type = g_enum_register_static("GstNonlocalDenoisePreset", kPresetNames);
+  static const GType type = register_presets();
   return type;
 }
 
@@ -450,7 +463,6 @@ double load_of(GstBaseTransform* trans, GstBuffer* buffer, GstClockTime spent) {
 
 void adapt(GstBaseTransform* trans, GstBuffer* buffer, GstClockTime spent) {
   Members& m = members(trans);
-  const int wanted = m.state.settings.search();
   AdaptiveSearch::Frame frame;
   frame.load = load_of(trans, buffer, spent);
   {
@@ -458,40 +470,44 @@ void adapt(GstBaseTransform* trans, GstBuffer* buffer, GstClockTime spent) {
     frame.late = m.late;
     m.late = false;
   }
-  m.state.adaptive.update(wanted, frame);
-  const std::lock_guard lock(m.mutex);
-  m.drops_late = !m.state.adaptive.can_lower(wanted);
+  m.state.adaptive.update(m.state.settings.search(), frame);
 }
 
 // -------------------------------------------------------------------------------------- the base classes
 
+// This frame's settings, and whether its lateness is a matter for the base class: with `adaptive` it is only
+// once the window cannot get smaller, as a stream that falls behind for good would be worse than one with
+// gaps.
+void copy_settings(Members& m) {
+  const std::lock_guard lock(m.mutex);
+  Settings& settings = m.state.settings;
+  settings = m.settings;
+  if (!settings.adaptive) {
+    m.state.adaptive.reset();
+    m.late = false;
+  }
+  m.drops_late = !settings.adaptive || !m.state.adaptive.can_lower(settings.search());
+}
+
 void before_transform(GstBaseTransform* trans, GstBuffer* buffer) {
   Members& m = members(trans);
   const GstClockTime time =
-      gst_segment_to_stream_time(&trans->segment, GST_FORMAT_TIME, GST_BUFFER_TIMESTAMP(buffer));
+      gst_segment_to_stream_time(&trans->segment, GST_FORMAT_TIME, GST_BUFFER_PTS(buffer));
   if (GST_CLOCK_TIME_IS_VALID(time)) {
     gst_object_sync_values(GST_OBJECT(trans), time);
   }
-  Settings& settings = m.state.settings;
-  {
-    const std::lock_guard lock(m.mutex);
-    settings = m.settings;
-    if (!settings.adaptive) {
-      m.drops_late = true;
-      m.late = false;
-    } else if (!m.state.adaptive.can_lower(settings.search())) {
-      m.drops_late = true;
-    }
-  }
-  if (!settings.adaptive) {
-    m.state.adaptive.reset();
-  }
-  const bool chroma = nonlocal::has_chroma(GST_VIDEO_FILTER(trans)->in_info.finfo);
+  copy_settings(m);
+  const GstVideoFilter* filter = GST_VIDEO_FILTER(trans);
+  const bool chroma = filter->negotiated && nonlocal::has_chroma(filter->in_info.finfo);
+  const Settings& settings = m.state.settings;
   gst_base_transform_set_passthrough(trans, settings.leaves_luma() && (!chroma || settings.leaves_chroma()));
 }
 
+// Mixed streams say so frame by frame.
 bool is_interlaced(const GstVideoFrame& frame) {
-  return GST_VIDEO_INFO_IS_INTERLACED(&frame.info) && (frame.flags & GST_VIDEO_FRAME_FLAG_INTERLACED);
+  const GstVideoInterlaceMode mode = GST_VIDEO_INFO_INTERLACE_MODE(&frame.info);
+  return mode == GST_VIDEO_INTERLACE_MODE_INTERLEAVED ||
+         (mode == GST_VIDEO_INTERLACE_MODE_MIXED && (frame.flags & GST_VIDEO_FRAME_FLAG_INTERLACED) != 0);
 }
 
 void denoise(GstBaseTransform* trans, const GstVideoFrame& frame) {
@@ -536,14 +552,22 @@ GstFlowReturn transform_frame_ip(GstVideoFilter* filter, GstVideoFrame* frame) {
   return GST_FLOW_ERROR;
 }
 
+// What comes next has nothing to do with what was.
+void forget_frames(Members& m) {
+  m.state.reset();
+  const std::lock_guard lock(m.mutex);
+  m.late = false;
+  m.drops_late = true;
+}
+
 gboolean set_info(GstVideoFilter* filter, GstCaps*, GstVideoInfo*, GstCaps*, GstVideoInfo*) {
-  members(filter).state.reset();
+  forget_frames(members(filter));
   return TRUE;
 }
 
 gboolean sink_event(GstBaseTransform* trans, GstEvent* event) {
   if (GST_EVENT_TYPE(event) == GST_EVENT_FLUSH_STOP || GST_EVENT_TYPE(event) == GST_EVENT_SEGMENT) {
-    members(trans).state.reset();
+    forget_frames(members(trans));
   }
   return GST_BASE_TRANSFORM_CLASS(gst_nonlocal_denoise_parent_class)->sink_event(trans, event);
 }
@@ -572,10 +596,9 @@ gboolean src_event(GstBaseTransform* trans, GstEvent* event) {
 gboolean stop(GstBaseTransform* trans) {
   Members& m = members(trans);
   m.state = State();
+  forget_frames(m);
   const std::lock_guard lock(m.mutex);
   m.noise_level = 0;
-  m.late = false;
-  m.drops_late = true;
   return TRUE;
 }
 
