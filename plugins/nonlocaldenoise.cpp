@@ -580,7 +580,6 @@ bool takes_qos(GstBaseTransform* trans, GstEvent* event) {
 
 gboolean src_event(GstBaseTransform* trans, GstEvent* event) {
   if (GST_EVENT_TYPE(event) == GST_EVENT_QOS && takes_qos(trans, event)) {
-    gst_base_transform_update_qos(trans, 1, 0, GST_CLOCK_TIME_NONE);
     return gst_pad_push_event(GST_BASE_TRANSFORM_SINK_PAD(trans), event);
   }
   return GST_BASE_TRANSFORM_CLASS(gst_nonlocal_denoise_parent_class)->src_event(trans, event);

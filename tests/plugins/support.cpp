@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <functional>
+#include <iterator>
 #include <random>
+#include <stdexcept>
 
 namespace nonlocal::test {
 namespace {
@@ -241,18 +244,27 @@ void Harness::send_qos(GstClockTimeDiff lateness, GstClockTime running_time, dou
                                   lateness, running_time));
 }
 
-std::vector<Message> Harness::messages(GstMessageType types) {
-  std::vector<Message> all;
-  while (GstMessage* message = gst_bus_pop_filtered(bus_.get(), types)) {
-    all.emplace_back(message);
+template <typename Wanted>
+std::vector<Message> Harness::take_messages(const Wanted& wanted) {
+  while (GstMessage* message = gst_bus_pop(bus_.get())) {
+    inbox_.emplace_back(message);
   }
-  return all;
+  const auto taken = std::stable_partition(inbox_.begin(), inbox_.end(), std::not_fn(wanted));
+  std::vector<Message> messages(std::make_move_iterator(taken), std::make_move_iterator(inbox_.end()));
+  inbox_.erase(taken, inbox_.end());
+  return messages;
+}
+
+std::vector<Message> Harness::messages(GstMessageType types) {
+  return take_messages(
+      [&](const Message& message) { return (GST_MESSAGE_TYPE(message.get()) & types) != 0; });
 }
 
 std::vector<Message> Harness::reports() {
-  std::vector<Message> all = messages(GST_MESSAGE_ELEMENT);
-  std::erase_if(all, [](const Message& m) { return !gst_message_has_name(m.get(), "nonlocaldenoise"); });
-  return all;
+  return take_messages([](const Message& message) {
+    return GST_MESSAGE_TYPE(message.get()) == GST_MESSAGE_ELEMENT &&
+           gst_message_has_name(message.get(), "nonlocaldenoise");
+  });
 }
 
 std::vector<Bytes> filter_all(const GstVideoInfo& info, const std::vector<std::string>& settings, int frames,

@@ -80,15 +80,19 @@ class Harness {
   void flush();  // with a new segment afterwards
   void send_qos(GstClockTimeDiff lateness, GstClockTime running_time, double proportion = 2);
 
-  // Everything posted since the last call.
+  // Those of these types that were posted and not taken before.
   std::vector<Message> messages(GstMessageType types = GST_MESSAGE_ANY);
-  // Only the element's own.
+  // The element's own.
   std::vector<Message> reports();
 
  private:
+  template <typename Wanted>
+  std::vector<Message> take_messages(const Wanted& wanted);
+
   GstHarness* harness_;
   Element element_;
   Bus bus_;
+  std::vector<Message> inbox_;
 };
 
 // What the frames come out as, from a fresh element with these "property=value" settings.

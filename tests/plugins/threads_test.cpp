@@ -98,7 +98,7 @@ void turn_knobs(GstElement* element, unsigned seed, const std::atomic<bool>& don
     EXPECT_LE(level, 100);
     const Pad source(gst_element_get_static_pad(element, "src"));
     const auto lateness = static_cast<GstClockTimeDiff>(random() % 3) * GST_MSECOND - GST_MSECOND;
-    gst_pad_send_event(source.get(), gst_event_new_qos(GST_QOS_TYPE_UNDERFLOW, 1.5, lateness, 0));
+    gst_pad_send_event(source.get(), gst_event_new_qos(GST_QOS_TYPE_UNDERFLOW, 1.5, lateness, GST_SECOND));
     std::this_thread::sleep_for(std::chrono::microseconds(random() % 500));
   }
 }
