@@ -4,8 +4,11 @@
 #include <gtest/gtest.h>
 
 #ifdef __SANITIZE_ADDRESS__
-// Freed memory that is kept aside, to catch uses of it, would look like a leak to the test of resident memory.
-extern "C" const char* __asan_default_options() { return "quarantine_size_mb=1:thread_local_quarantine_size_kb=16"; }
+// Freed memory that is kept aside, to catch uses of it, would look like a leak to the test of resident
+// memory.
+extern "C" __attribute__((visibility("default"))) const char* __asan_default_options() {
+  return "quarantine_size_mb=1:thread_local_quarantine_size_kb=16";
+}
 #endif
 
 int main(int argc, char** argv) {
