@@ -121,7 +121,7 @@ play() { # ELEMENT...
   local folder word line=gst-launch-1.0\ -e
   folder=$(cd "$(dirname "$(readlink -f "$0")")/.." && pwd)/build/plugins
   [ ! -d "$folder" ] || export GST_PLUGIN_PATH="${GST_PLUGIN_PATH-$folder}"
-  gst-inspect-1.0 nonlocaldenoise >&/dev/null || fail "GStreamer has no element nonlocaldenoise: build it with tools/run"
+  gst-inspect-1.0 --exists nonlocaldenoise || fail "GStreamer has no element nonlocaldenoise: build it with tools/run"
   for word; do
     [[ $word =~ ^[[:alnum:]_./:,=-]+$|^!$ ]] || word="'${word//\'/\'\\\'\'}'"
     line+=" $word"
