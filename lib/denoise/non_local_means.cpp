@@ -98,7 +98,12 @@ TileLayout plan_tiles(const NlmFrame& frame) {
 
 }  // namespace
 
-double filter_h(const NonLocalMeansParameters& p) { return p.strength * 0.5 * p.sigma; }
+double filter_h(const NonLocalMeansParameters& p, int planes) {
+  const double terms = static_cast<double>(p.patch_size) * p.patch_size * planes;
+  const double at_sigma_10 = 0.75 + 1.5 / terms;
+  const double fall = std::max(0.0, 0.25 - 1.25 / terms);
+  return p.strength * p.sigma * (at_sigma_10 - fall * std::log(std::clamp(p.sigma, 3.0, 50.0) / 10));
+}
 
 struct NonLocalMeans::State {
   TileLayout layout;
