@@ -183,16 +183,6 @@ using Members = _GstNonlocalDenoise::Members;
 
 Members& members(gpointer object) { return *GST_NONLOCAL_DENOISE(object)->m; }
 
-// A double that is no number passes GObject's check of the range.
-void set_number(GObject* object, const GParamSpec* spec, const GValue* value, double& setting) {
-  const double number = g_value_get_double(value);
-  if (std::isnan(number)) {
-    GST_WARNING_OBJECT(object, "%s: expected a number, got NaN; keeping %g", spec->name, setting);
-    return;
-  }
-  setting = number;
-}
-
 // 0, which leaves the choice to the preset, or an odd size of at least `least`.
 void set_size(GObject* object, const GParamSpec* spec, const GValue* value, int least, int& setting) {
   const int size = g_value_get_int(value);
@@ -210,11 +200,14 @@ void set_property(GObject* object, guint id, const GValue* value, GParamSpec* sp
   Settings& settings = m.settings;
   switch (id) {
     case PROP_SIGMA:
-      return set_number(object, spec, value, settings.sigma);
+      settings.sigma = g_value_get_double(value);
+      return;
     case PROP_STRENGTH:
-      return set_number(object, spec, value, settings.strength);
+      settings.strength = g_value_get_double(value);
+      return;
     case PROP_CHROMA_STRENGTH:
-      return set_number(object, spec, value, settings.chroma_strength);
+      settings.chroma_strength = g_value_get_double(value);
+      return;
     case PROP_PATCH_SIZE:
       return set_size(object, spec, value, 1, settings.patch_size);
     case PROP_SEARCH_SIZE:
@@ -587,7 +580,6 @@ bool takes_qos(GstBaseTransform* trans, GstEvent* event) {
 
 gboolean src_event(GstBaseTransform* trans, GstEvent* event) {
   if (GST_EVENT_TYPE(event) == GST_EVENT_QOS && takes_qos(trans, event)) {
-    gst_base_transform_update_qos(trans, 1, 0, GST_CLOCK_TIME_NONE);
     return gst_pad_push_event(GST_BASE_TRANSFORM_SINK_PAD(trans), event);
   }
   return GST_BASE_TRANSFORM_CLASS(gst_nonlocal_denoise_parent_class)->src_event(trans, event);

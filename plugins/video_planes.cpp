@@ -3,13 +3,22 @@
 namespace nonlocal {
 namespace {
 
+// Bytes from a plane's start to the component's first sample. GStreamer 1.22 gives that of P010's V in
+// samples.
+int first_byte(const GstVideoFrame& frame, int component, int bytes_per_sample) {
+  const int offset = GST_VIDEO_FRAME_COMP_POFFSET(&frame, component);
+  return offset % bytes_per_sample == 0 ? offset : offset * bytes_per_sample;
+}
+
 Plane plane_of(const GstVideoFrame& frame, int component) {
   Plane plane;
-  plane.data = reinterpret_cast<std::byte*>(GST_VIDEO_FRAME_COMP_DATA(&frame, component));
   plane.width = GST_VIDEO_FRAME_COMP_WIDTH(&frame, component);
   plane.height = GST_VIDEO_FRAME_COMP_HEIGHT(&frame, component);
   plane.stride = GST_VIDEO_FRAME_COMP_STRIDE(&frame, component);
   plane.bit_depth = GST_VIDEO_FRAME_COMP_DEPTH(&frame, component);
+  plane.data = static_cast<std::byte*>(
+                   GST_VIDEO_FRAME_PLANE_DATA(&frame, GST_VIDEO_FRAME_COMP_PLANE(&frame, component))) +
+               first_byte(frame, component, plane.bytes_per_sample());
   plane.step = GST_VIDEO_FRAME_COMP_PSTRIDE(&frame, component) / plane.bytes_per_sample();
   plane.shift = GST_VIDEO_FORMAT_INFO_SHIFT(frame.info.finfo, component);
   return plane;
