@@ -69,6 +69,15 @@ void check_complete(const FilterOptions& options, const Observed& seen) {
   if (!seen.problem.empty()) throw Failure(options.reference + ": no use as a reference: " + seen.problem);
 }
 
+// A file that was cut off reads like a shorter one: nothing is lost, but its user should know.
+void warn_if_short(const FilterOptions& options, const FilterResult& result) {
+  constexpr double kUsual = 1;  // sound that goes on, a last frame's length
+  if (result.media.seconds - result.seen.last_seconds < kUsual) return;
+  std::cerr << formatted(
+      "nonlocal: warning: %s: its last frame is at %.2f s, though it says to be %.2f s long\n",
+      options.job.input.c_str(), result.seen.last_seconds, result.media.seconds);
+}
+
 void write_picture(const PartialFile& file, const FrameWatch& watch) {
   std::vector<unsigned char> png;
   const cv::Mat picture = before_after(to_bgr(watch.picture_before()), to_bgr(watch.picture_after()));
@@ -178,6 +187,7 @@ void run(const FilterOptions& options) {
   catch_interrupts();
   start_gstreamer();
   const FilterResult result = filter(options);
+  warn_if_short(options, result);
   if (options.as_json)
     std::cout << as_json(options, result).dump(2) << std::endl;
   else

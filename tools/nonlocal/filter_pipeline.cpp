@@ -37,7 +37,10 @@ void add_video(PipelineText& text, const FilterJob& job, const MediaFile& media)
   text.add("in. ! " + media.video_type + " ! decodebin ! queue ! videoconvert ! nonlocaldenoise");
   text.property("name", kFilterName);
   for (const auto& [name, value] : job.properties) text.property(name, value);
-  text.add("! queue ! videoconvert ! x264enc").property("name", kEncoderName);
+  text.add("! queue ! videoconvert !");
+  // H.264 halves colour only where width and height are even.
+  if (media.width % 2 || media.height % 2) text.add("video/x-raw,format={Y444,Y444_10LE} !");
+  text.add("x264enc").property("name", kEncoderName);
   text.add("pass=qual").property("quantizer", std::to_string(job.quality)).add("qp-min=0 speed-preset=fast");
   // x264enc and the muxers would write GStreamer's guess where the input leaves its colours unsaid.
   if (media.colour_unknown) text.add("insert-vui=false ! capssetter caps=video/x-h264,colorimetry=0:0:0:0");

@@ -62,6 +62,8 @@ void FrameWatch::enters(GstPad* pad, GstBuffer* buffer) {
     seen_.format = format;
   keep_picture(picture_before_, buffer, caps.get(), seen_.frames_in);
   ++seen_.frames_in;
+  if (GST_BUFFER_PTS_IS_VALID(buffer))
+    seen_.last_seconds = static_cast<double>(GST_BUFFER_PTS(buffer)) / GST_SECOND;
   if (!reference_ || !seen_.problem.empty()) return;
   try {
     clean_frames_.push_back(reference_->next(caps.get()));

@@ -20,6 +20,7 @@ struct Observed {
   int64_t frames_in = 0;
   int64_t frames_filtered = 0;
   int64_t frames_out = 0;
+  double last_seconds = 0;     // the newest frame's place in the stream
   double noise = 0;            // the filter's noise-level at the newest frame, in 8-bit code values
   double mean_noise = 0;       // and its mean over the frames
   std::string format;          // GStreamer's name of the frames' format
