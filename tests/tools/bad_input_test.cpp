@@ -1,7 +1,6 @@
 // What cannot work is said in one line that names the cause, with a status that is not 0, and leaves nothing
 // behind.
 #include <algorithm>
-#include <fstream>
 #include <regex>
 
 #include "support.h"
@@ -98,7 +97,7 @@ TEST_F(BadInputTest, DiskIsFull) {
 }
 
 TEST_F(BadInputTest, AudioDoesNotFitTheContainer) {
-  make_video_with_sound("in.mkv", 25, "-c:a flac");
+  make_video_with_sound("in.mkv", "-c:a flac");
   expect_refusal("$TOOL filter in.mkv out.mp4", "^nonlocal: out.mp4: .*audio/x-flac.*write a .mkv file");
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
+#include <regex>
 #include <sstream>
 
 namespace fs = std::filesystem;
@@ -68,10 +69,9 @@ void ToolTest::make_video(const std::string& path, int frames, const std::string
        " -pix_fmt yuv420p " + more + " \"" + path + "\"");
 }
 
-void ToolTest::make_video_with_sound(const std::string& path, int frames, const std::string& more) {
+void ToolTest::make_video_with_sound(const std::string& path, const std::string& more) {
   must(std::string("ffmpeg -v error ") + kNoisyPicture +
-       " -f lavfi -i anoisesrc=duration=1:seed=3 -frames:v " + std::to_string(frames) +
-       " -pix_fmt yuv420p -c:v ffv1 " + more + " \"" + path + "\"");
+       " -f lavfi -i anoisesrc=seed=3 -t 1 -pix_fmt yuv420p " + "-c:v ffv1 " + more + " \"" + path + "\"");
 }
 
 nlohmann::json ToolTest::filter(const std::string& arguments) {
@@ -113,9 +113,8 @@ std::vector<std::string> ToolTest::audio_packets(const std::string& path) {
   std::vector<std::string> hashes;
   const std::string out = must(
       "ffprobe -v error -select_streams a -show_packets -show_data_hash md5 -of compact \"" + path + "\"");
-  for (const std::string& line : lines(out)) {
-    // What lies before the beginning of an edit list is marked so, and no player plays it.
-    if (line.find("|flags=KD") != std::string::npos) continue;
+  const std::string joined = std::regex_replace(out, std::regex("\n\\|"), "|");  // side data ends its line
+  for (const std::string& line : lines(joined)) {
     const size_t hash = line.find("data_hash=");
     if (hash != std::string::npos) hashes.push_back(line.substr(hash, line.find('|', hash) - hash));
   }

@@ -31,15 +31,15 @@ class ToolTest : public testing::Test {
   // A video of `frames` noisy frames; `more` are further ffmpeg arguments.
   static void make_video(const std::string& path, int frames, const std::string& more = "-c:v ffv1");
 
-  // The same with a second of sound.
-  static void make_video_with_sound(const std::string& path, int frames, const std::string& more);
+  // A second of it, with sound.
+  static void make_video_with_sound(const std::string& path, const std::string& more);
 
   static nlohmann::json filter(const std::string& arguments);  // $TOOL filter ARGUMENTS --json
   static int count_frames(const std::string& path);
   static std::string frames_md5(const std::string& path);  // of the decoded video
   static std::vector<uint8_t> decoded(const std::string& path);
   static std::vector<double> timestamps(const std::string& path);          // of the video, in seconds, sorted
-  static std::vector<std::string> audio_packets(const std::string& path);  // hashes, as played
+  static std::vector<std::string> audio_packets(const std::string& path);  // hashes
   static std::string probe(const std::string& path, const std::string& entry);  // of the video stream
   static std::set<std::string> files();
 
