@@ -90,7 +90,7 @@ TileLayout plan_tiles(const NlmFrame& frame) {
   const int widest = std::max(kTileColumns, 8 * halo) - 2 * halo;
   const int width = ceil_divide(p.width, ceil_divide(p.width, widest));
   const TileLayout row(frame, width, 1);
-  const int bytes_a_row = 4 * row.sum_stride * (1 + row.values) + 2 * row.value_stride * row.values +
+  const int bytes_a_row = 4 * row.sum_stride * (1 + row.values) + 2 * row.pair_stride * row.values +
                           row.guide_stride * row.channels;
   const int highest = std::clamp(kTileBytes / bytes_a_row, 32, 160);
   return {frame, width, ceil_divide(p.height, ceil_divide(p.height, highest))};
@@ -98,7 +98,12 @@ TileLayout plan_tiles(const NlmFrame& frame) {
 
 }  // namespace
 
-double filter_h(const NonLocalMeansParameters& p) { return p.strength * 0.5 * p.sigma; }
+double filter_h(const NonLocalMeansParameters& p, int planes) {
+  const double terms = static_cast<double>(p.patch_size) * p.patch_size * planes;
+  const double at_sigma_10 = 0.75 + 1.5 / terms;
+  const double fall = std::max(0.0, 0.25 - 1.25 / terms);
+  return p.strength * p.sigma * (at_sigma_10 - fall * std::log(std::clamp(p.sigma, 3.0, 50.0) / 10));
+}
 
 struct NonLocalMeans::State {
   TileLayout layout;

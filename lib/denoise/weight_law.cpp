@@ -62,7 +62,8 @@ WeightLaw make_weight_law(const NonLocalMeansParameters& p, int channels, int bi
   }
 
   const double terms = static_cast<double>(p.patch_size) * p.patch_size * channels;
-  const double h2 = std::max(filter_h(p) * filter_h(p), 1e-4);
+  const double h = filter_h(p, channels);
+  const double h2 = std::max(h * h, 1e-4);
   choose_distance_form(law, p.patch_size * channels, terms, 2 * p.sigma * p.sigma + kReach * h2, bit_depth);
 
   const double squares_a_unit = std::ldexp(law.guide_scale * law.guide_scale, -law.square_shift);

@@ -88,7 +88,7 @@ struct Difference {
 // Every `stride`-th pixel against the reference.
 Difference compare(const Image& in, const Image& out, const NonLocalMeansParameters& p, int stride) {
   const auto pictures = as_pictures(in);
-  const reference::Parameters q = {p.patch_size, p.search_size, p.sigma, filter_h(p)};
+  const reference::Parameters q = {p.patch_size, p.search_size, p.sigma, filter_h(p, in.planes())};
   const double scale = std::ldexp(1.0, 8 - in.bit_depth());
   double squares = 0;
   double largest = 0;
