@@ -16,23 +16,36 @@ namespace hn = hwy::HWY_NAMESPACE;
 // ---------------------------------------------------------------------------------------------------------------
 // What the inner loops work on
 
-// The four rows of guide samples that move a vertical sum of squares one row down.
+// The four rows of guide samples that move vertical sums of squares one row down, for the offsets first_dx to
+// last_dx: those compared with are given for dx = 0.
 template <typename T>
 struct GuideRows {
-  const T* entering;        // of the pixel's patch
-  const T* entering_other;  // of the patch that it is compared with
+  const T* entering;
+  const T* entering_other;
   const T* leaving;
   const T* leaving_other;
   ptrdiff_t channel_stride;
   int channels;
+  int first_dx;
+  int last_dx;
 };
 
-// Neighbours side by side, two at a time: pair k adds first[x] * v[x + k'] + second[x] * v[x + k' + 1], where
-// k' = 2k for neighbours to the right and -2k for those to the left; the weights' own shift is shift * k.
+// Vertical sums and weights of a row, a map of each for every dx.
+struct OffsetMaps {
+  int columns;
+  uint16_t* HWY_RESTRICT column;
+  ptrdiff_t column_stride;
+  uint16_t* HWY_RESTRICT weight;
+  ptrdiff_t weight_stride;
+};
+
+// Neighbours side by side, two at a time, of a row of pixels: pair k adds
+//   first[x + k * weight_step] * v(x) + second[x + k * weight_step] * v(x + 1)
+// to each pixel x, where (v(x), v(x + 1)) are the two samples at pairs[2x + k * pairs_step].
 struct PairedWeights {
   const uint16_t* first;
   const uint16_t* second;
-  ptrdiff_t weight_step;  // from a pair to the next
+  ptrdiff_t weight_step;
   const int16_t* pairs;
   ptrdiff_t pairs_step;
   int count;
@@ -188,9 +201,18 @@ HWY_INLINE Vi32 add_products(Vi32 sum, Vi16 a, Vi16 b) {
 #endif
 }
 
-// mantissa[index % 16] << base >> index / 16, for indices of 0 to 255.
+// mantissa[index % 16] << base >> index / 16.
 class WeightTable {
  public:
+  // An index that the table takes for any index: on AVX-512 shifts by 16 and more give zero.
+  static HWY_INLINE Vu16 saturated(Vu16 index) {
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
+    return index;
+#else
+    return hn::Min(index, hn::Set(Du16(), 255));
+#endif
+  }
+
   HWY_INLINE explicit WeightTable(const WeightLaw& law) {
 #if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
     alignas(64) uint16_t table[32];
@@ -317,9 +339,10 @@ class MoveBytes {
   using Sample = uint8_t;
   static constexpr bool kInOrder = false;
   HWY_INLINE explicit MoveBytes(const WeightLaw& law) : clip_(hn::Set(Du8(), law.clip)) {}
-  HWY_INLINE Columns operator()(Columns sums, const GuideRows<uint8_t>& rows, ptrdiff_t x) const {
-    return add_squares(sums, difference(rows.entering + x, rows.entering_other + x),
-                       difference(rows.leaving + x, rows.leaving_other + x));
+  HWY_INLINE Columns operator()(Columns sums, const GuideRows<uint8_t>& rows, ptrdiff_t x,
+                                ptrdiff_t dx) const {
+    return add_squares(sums, difference(rows.entering + x, rows.entering_other + x + dx),
+                       difference(rows.leaving + x, rows.leaving_other + x + dx));
   }
 
  private:
@@ -336,9 +359,10 @@ class MoveBytesShifted {
   static constexpr bool kInOrder = false;
   HWY_INLINE explicit MoveBytesShifted(const WeightLaw& law)
       : clip_(hn::Set(Du8(), law.clip)), shift_(law.square_shift) {}
-  HWY_INLINE Columns operator()(Columns sums, const GuideRows<uint8_t>& rows, ptrdiff_t x) const {
-    const Columns in = squares(rows.entering + x, rows.entering_other + x);
-    const Columns out = squares(rows.leaving + x, rows.leaving_other + x);
+  HWY_INLINE Columns operator()(Columns sums, const GuideRows<uint8_t>& rows, ptrdiff_t x,
+                                ptrdiff_t dx) const {
+    const Columns in = squares(rows.entering + x, rows.entering_other + x + dx);
+    const Columns out = squares(rows.leaving + x, rows.leaving_other + x + dx);
     return {hn::Add(sums.lower, hn::Sub(in.lower, out.lower)),
             hn::Add(sums.upper, hn::Sub(in.upper, out.upper))};
   }
@@ -364,15 +388,16 @@ class MoveWords {
   static constexpr bool kInOrder = true;
   HWY_INLINE explicit MoveWords(const WeightLaw& law)
       : clip_(hn::Set(Du16(), law.clip)), shift_(law.square_shift) {}
-  HWY_INLINE Columns operator()(Columns sums, const GuideRows<uint16_t>& rows, ptrdiff_t x) const {
+  HWY_INLINE Columns operator()(Columns sums, const GuideRows<uint16_t>& rows, ptrdiff_t x,
+                                ptrdiff_t dx) const {
     const ptrdiff_t next = x + static_cast<ptrdiff_t>(hn::Lanes(Du16()));
-    return {moved(sums.lower, rows, x), moved(sums.upper, rows, next)};
+    return {moved(sums.lower, rows, x, dx), moved(sums.upper, rows, next, dx)};
   }
 
  private:
-  HWY_INLINE Vu16 moved(Vu16 sum, const GuideRows<uint16_t>& rows, ptrdiff_t x) const {
-    return hn::Add(sum, hn::Sub(square(rows.entering + x, rows.entering_other + x),
-                                square(rows.leaving + x, rows.leaving_other + x)));
+  HWY_INLINE Vu16 moved(Vu16 sum, const GuideRows<uint16_t>& rows, ptrdiff_t x, ptrdiff_t dx) const {
+    return hn::Add(sum, hn::Sub(square(rows.entering + x, rows.entering_other + x + dx),
+                                square(rows.leaving + x, rows.leaving_other + x + dx)));
   }
   HWY_INLINE Vu16 square(const uint16_t* a, const uint16_t* b) const {
     const Vu16 e = hn::Min(absolute_difference(hn::LoadU(Du16(), a), hn::LoadU(Du16(), b)), clip_);
@@ -383,26 +408,28 @@ class MoveWords {
 };
 
 template <class Move>
-HWY_INLINE Columns advance(const Move& move, const GuideRows<typename Move::Sample>& rows, int x,
+HWY_INLINE Columns advance(const Move& move, const GuideRows<typename Move::Sample>& rows, int dx, int x,
                            uint16_t* HWY_RESTRICT column) {
   const Du16 d;
   constexpr int half = kColumnStep / 2;
   Columns sums = {hn::Load(d, column + x), hn::Load(d, column + x + half)};
-  for (int c = 0; c < rows.channels; ++c) {
-    sums = move(sums, rows, c * rows.channel_stride + x);
+  sums = move(sums, rows, x, dx);
+  for (int c = 1; c < rows.channels; ++c) {
+    sums = move(sums, rows, c * rows.channel_stride + x, dx);
   }
   hn::Store(sums.lower, d, column + x);
   hn::Store(sums.upper, d, column + x + half);
   return Move::kInOrder ? arrange(sums.lower, sums.upper) : sums;
 }
 
-// The sums alone, for the rows before the first that has a whole patch.
+// Moves the sums alone, for the rows before the first that has a whole patch.
 template <class Move>
-void move_sums_down(const GuideRows<typename Move::Sample>& rows, const WeightLaw& law, int columns,
-                    uint16_t* HWY_RESTRICT column) {
+void move_sums_down(GuideRows<typename Move::Sample> rows, const WeightLaw& law, OffsetMaps maps) {
   const Move move(law);
-  for (int x = 0; x < columns; x += kColumnStep) {
-    advance(move, rows, x, column);
+  for (int dx = rows.first_dx; dx <= rows.last_dx; ++dx, maps.column += maps.column_stride) {
+    for (int x = 0; x < maps.columns; x += kColumnStep) {
+      advance(move, rows, dx, x, maps.column);
+    }
   }
 }
 
@@ -413,7 +440,7 @@ class Weigh {
       : table_(law),
         bias_(hn::Set(Du16(), law.bias)),
         scale_(hn::Set(Du16(), law.scale)),
-        limit_(hn::Set(Du16(), kMagnify ? law.limit : 255)),
+        limit_(hn::Set(Du16(), law.limit)),
         shift_(law.magnify_shift) {}
 
   HWY_INLINE Vu16 operator()(Vu16 sum) const {
@@ -421,7 +448,7 @@ class Weigh {
     if constexpr (kMagnify) {
       return table_(hn::MulHigh(hn::ShiftLeftSame(hn::Min(excess, limit_), shift_), scale_));
     } else {
-      return table_(hn::Min(hn::MulHigh(excess, scale_), limit_));
+      return table_(WeightTable::saturated(hn::MulHigh(excess, scale_)));
     }
   }
 
@@ -435,21 +462,23 @@ class Weigh {
 
 // Moves the vertical sums one row down and gives the weights there.
 template <class Move, int kTaps, bool kMagnify>
-void weights_of_row(const GuideRows<typename Move::Sample>& rows, const WeightLaw& law, int columns,
-                    uint16_t* HWY_RESTRICT column, uint16_t* HWY_RESTRICT weight) {
+void weights_of_row(GuideRows<typename Move::Sample> rows, const WeightLaw& law, OffsetMaps maps) {
   const Move move(law);
   const Weigh<kMagnify> weigh(law);
-  const auto finish = [&](Columns now, Columns next, int x) HWY_ATTR {
-    const Columns sum = horizontal_sums<kTaps>(now, next);
-    store_in_order({weigh(sum.lower), weigh(sum.upper)}, weight + x);
-  };
-  Columns now = advance(move, rows, 0, column);
-  for (int x = kColumnStep; x < columns; x += kColumnStep) {
-    const Columns next = advance(move, rows, x, column);
-    finish(now, next, x - kColumnStep);
-    now = next;
+  for (int dx = rows.first_dx; dx <= rows.last_dx; ++dx) {
+    Columns now = advance(move, rows, dx, 0, maps.column);
+    for (int x = 0; x < maps.columns; x += kColumnStep) {
+      Columns next = {hn::Zero(Du16()), hn::Zero(Du16())};
+      if (x + kColumnStep < maps.columns) {
+        next = advance(move, rows, dx, x + kColumnStep, maps.column);
+      }
+      const Columns sum = horizontal_sums<kTaps>(now, next);
+      store_in_order({weigh(sum.lower), weigh(sum.upper)}, maps.weight + x);
+      now = next;
+    }
+    maps.column += maps.column_stride;
+    maps.weight += maps.weight_stride;
   }
-  finish(now, {hn::Zero(Du16()), hn::Zero(Du16())}, columns - kColumnStep);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -466,6 +495,15 @@ void make_pairs(const int16_t* HWY_RESTRICT value, int columns, int16_t* HWY_RES
     hn::Store(lower, d, pairs + 2 * x);
     hn::Store(upper, d, pairs + 2 * x + step);
   }
+}
+
+// Loads into a register: GCC would load anew for each use, and unaligned loads are what this loop waits for.
+HWY_INLINE Vi16 load_once(const uint16_t* from) {
+  Vi16 v = hn::BitCast(Di16(), hn::LoadU(Du16(), from));
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
+  __asm__("" : "+v"(v.raw));
+#endif
+  return v;
 }
 
 // Adds weights times values, and (where sum_w is given) the weights, over a row of the tile.
@@ -492,8 +530,7 @@ void accumulate(const PairedWeights& w, int width, int32_t* HWY_RESTRICT sum_v, 
     for (int k = 0; k < w.count; ++k) {
       Vi16 lower;
       Vi16 upper;
-      interleave(d16, hn::BitCast(d16, hn::LoadU(du16, first)), hn::BitCast(d16, hn::LoadU(du16, second)),
-                 lower, upper);
+      interleave(d16, load_once(first), load_once(second), lower, upper);
       v0 = add_products(v0, lower, hn::LoadU(d16, pairs));
       v1 = add_products(v1, upper, hn::LoadU(d16, pairs + step));
       if constexpr (kWeights) {
@@ -537,9 +574,9 @@ using MoveBytes = Move<uint8_t>;
 using MoveBytesShifted = Move<uint8_t>;
 using MoveWords = Move<uint16_t>;
 
-template <class Move>
-void move_sums_down(const GuideRows<typename Move::Sample>& rows, const WeightLaw& law, int columns,
-                    uint16_t* HWY_RESTRICT column) {
+template <typename T>
+void move_map_down(const GuideRows<T>& rows, int dx, const WeightLaw& law, int columns,
+                   uint16_t* HWY_RESTRICT column) {
   const auto square = [&law](int a, int b) {
     const int d = std::min<int>(a > b ? a - b : b - a, law.clip);
     return d * d >> law.square_shift;
@@ -547,10 +584,17 @@ void move_sums_down(const GuideRows<typename Move::Sample>& rows, const WeightLa
   for (int c = 0; c < rows.channels; ++c) {
     const ptrdiff_t at = c * rows.channel_stride;
     for (int x = 0; x < columns; ++x) {
-      const int entering = square(rows.entering[at + x], rows.entering_other[at + x]);
-      const int leaving = square(rows.leaving[at + x], rows.leaving_other[at + x]);
+      const int entering = square(rows.entering[at + x], rows.entering_other[at + x + dx]);
+      const int leaving = square(rows.leaving[at + x], rows.leaving_other[at + x + dx]);
       column[x] = static_cast<uint16_t>(column[x] + entering - leaving);
     }
+  }
+}
+
+template <class Move>
+void move_sums_down(GuideRows<typename Move::Sample> rows, const WeightLaw& law, OffsetMaps maps) {
+  for (int dx = rows.first_dx; dx <= rows.last_dx; ++dx, maps.column += maps.column_stride) {
+    move_map_down(rows, dx, law, maps.columns, maps.column);
   }
 }
 
@@ -563,16 +607,19 @@ uint32_t weight_index(uint32_t sum, const WeightLaw& law, bool magnify) {
 }
 
 template <class Move, int kTaps, bool kMagnify>
-void weights_of_row(const GuideRows<typename Move::Sample>& rows, const WeightLaw& law, int columns,
-                    uint16_t* HWY_RESTRICT column, uint16_t* HWY_RESTRICT weight) {
-  move_sums_down<Move>(rows, law, columns, column);
-  for (int x = 0; x <= columns - kTaps; ++x) {
-    uint32_t sum = 0;
-    for (int i = 0; i < kTaps; ++i) {
-      sum += column[x + i];
+void weights_of_row(GuideRows<typename Move::Sample> rows, const WeightLaw& law, OffsetMaps maps) {
+  for (int dx = rows.first_dx; dx <= rows.last_dx; ++dx) {
+    move_map_down(rows, dx, law, maps.columns, maps.column);
+    for (int x = 0; x <= maps.columns - kTaps; ++x) {
+      uint32_t sum = 0;
+      for (int i = 0; i < kTaps; ++i) {
+        sum += maps.column[x + i];
+      }
+      const uint32_t index = weight_index(std::min<uint32_t>(sum, 65535), law, kMagnify);
+      maps.weight[x] = static_cast<uint16_t>(law.mantissa[index % 16] << law.base >> index / 16);
     }
-    const uint32_t index = weight_index(std::min<uint32_t>(sum, 65535), law, kMagnify);
-    weight[x] = static_cast<uint16_t>(law.mantissa[index % 16] << law.base >> index / 16);
+    maps.column += maps.column_stride;
+    maps.weight += maps.weight_stride;
   }
 }
 
@@ -675,7 +722,7 @@ void load_tile(const NlmFrame& frame, const Tile& tile, const TileLayout& l, Til
         read_row(reinterpret_cast<const uint8_t*>(row), p.step, p.shift, p.width, tile.x - halo, columns,
                  line);
       }
-      const ptrdiff_t at = static_cast<ptrdiff_t>(c) * l.rows + r;
+      const ptrdiff_t at = static_cast<ptrdiff_t>(c) * (l.rows + 1) + r;
       if (l.deep) {
         guide_row(line, columns, scale, s.guide16.data() + at * l.guide_stride + l.margin);
       } else {
@@ -684,10 +731,16 @@ void load_tile(const NlmFrame& frame, const Tile& tile, const TileLayout& l, Til
       // Values are counted from x - search_radius on, like weights.
       line += frame.patch_radius;
       const int count = columns - 2 * frame.patch_radius;
-      value_row(line, count, form.low_bits, 0xFFFF, form.middle, s.value.data() + at * l.value_stride);
+      const auto store_pairs = [&](int value, int low_bits, int mask) {
+        value_row(line, count, low_bits, mask, form.middle, s.value.data());
+        int16_t* pairs =
+            s.pairs.data() + (static_cast<ptrdiff_t>(value) * l.rows + r) * l.pair_stride + l.pair_lead;
+        make_pairs(s.value.data(), l.value_columns, pairs);
+        pairs[-1] = s.value.data()[0];  // an odd offset's partner reaches the pair before the first
+      };
+      store_pairs(c, form.low_bits, 0xFFFF);
       if (form.split) {
-        const ptrdiff_t low = at + static_cast<ptrdiff_t>(l.channels) * l.rows;
-        value_row(line, count, 0, 0xFF, form.middle, s.value.data() + low * l.value_stride);
+        store_pairs(l.channels + c, 0, 0xFF);
       }
     }
   }
@@ -734,8 +787,7 @@ void store_tile(const NlmFrame& frame, const Tile& tile, const TileLayout& l, Ti
 // The tile
 
 template <class Move>
-using WeightsOfRow = void (*)(const GuideRows<typename Move::Sample>&, const WeightLaw&, int, uint16_t*,
-                              uint16_t*);
+using WeightsOfRow = void (*)(GuideRows<typename Move::Sample>, const WeightLaw&, OffsetMaps);
 
 template <class Move, bool kMagnify>
 WeightsOfRow<Move> weights_of_row_for(int patch_radius) {
@@ -789,11 +841,14 @@ class TileFilter {
   int32_t* sums(int which, int y) {
     return s_.sum.data() + (static_cast<ptrdiff_t>(which) * l_.tile_height + y) * l_.sum_stride;
   }
-  const int16_t* values(int which, int y) {  // y in the tile, or up to search_radius above and below
-    return s_.value.data() + (static_cast<ptrdiff_t>(which) * l_.rows + y + halo_) * l_.value_stride;
+  const int16_t* pairs(int value, int y) {  // y in the tile, or up to search_radius above and below
+    return s_.pairs.data() + (static_cast<ptrdiff_t>(value) * l_.rows + y + halo_) * l_.pair_stride +
+           l_.pair_lead;
   }
-  const Sample* guide(int y) {
-    const ptrdiff_t at = static_cast<ptrdiff_t>(y + halo_) * l_.guide_stride + l_.margin;
+  const Sample* guide(int y) { return guide_row_at(y + halo_); }
+  const Sample* blank() { return guide_row_at(l_.rows); }
+  const Sample* guide_row_at(int row) {
+    const ptrdiff_t at = static_cast<ptrdiff_t>(row) * l_.guide_stride + l_.margin;
     if constexpr (sizeof(Sample) == 2) {
       return s_.guide16.data() + at;
     } else {
@@ -806,10 +861,10 @@ class TileFilter {
     for (int y = 0; y < tile_.height; ++y) {
       std::fill_n(sums(0, y), l_.sum_stride, centre);
       for (int v = 0; v < l_.values; ++v) {
-        const int16_t* value = values(v, y) + radius_;
+        const int16_t* value = pairs(v, y) + 2 * static_cast<ptrdiff_t>(radius_);
         int32_t* sum = sums(1 + v, y);
         for (int x = 0; x < tile_.width; ++x) {
-          sum[x] = centre * value[x];
+          sum[x] = centre * value[2 * x];
         }
       }
     }
@@ -822,25 +877,22 @@ class TileFilter {
     const int p = frame_.patch_radius;
     const int first = -dy;
     std::fill_n(s_.column.data(), static_cast<size_t>(l_.offsets) * l_.columns, 0);
+    const OffsetMaps maps = {columns_, s_.column.data(), l_.columns, s_.weight.data(), l_.weight_stride};
     for (int y = first - 2 * p; y < tile_.height; ++y) {
-      // Row y + p enters the patches around row y.
-      const bool whole = y >= first;
-      const int leaving = y > first ? y - p - 1 : y + p;
-      for (int dx = first_dx; dx <= radius_; ++dx) {
-        const int i = dx - first_dx;
-        uint16_t* column = s_.column.data() + static_cast<ptrdiff_t>(i) * l_.columns;
-        const GuideRows<Sample> rows = {
-            guide(y + p), guide(y + p + dy) + dx, guide(leaving),
-            // Nothing leaves while the first patch fills: a row differs from itself by zero.
-            y > first ? guide(leaving + dy) + dx : guide(leaving),
-            static_cast<ptrdiff_t>(l_.rows) * l_.guide_stride, l_.channels};
-        if (whole) {
-          weights_of_row_(rows, frame_.law, columns_, column, weight(i));
-        } else {
-          move_sums_down<Move>(rows, frame_.law, columns_, column);
-        }
-      }
-      if (whole) {
+      // Row y + p enters the patches around row y; none leaves while the first of them fills.
+      const bool leaves = y > first;
+      const GuideRows<Sample> rows = {guide(y + p),
+                                      guide(y + p + dy),
+                                      leaves ? guide(y - p - 1) : blank(),
+                                      leaves ? guide(y - p - 1 + dy) : blank(),
+                                      static_cast<ptrdiff_t>(l_.rows + 1) * l_.guide_stride,
+                                      l_.channels,
+                                      first_dx,
+                                      radius_};
+      if (y < first) {
+        move_sums_down<Move>(rows, frame_.law, maps);
+      } else {
+        weights_of_row_(rows, frame_.law, maps);
         average_row(y, dy, first_dx);
       }
     }
@@ -856,36 +908,24 @@ class TileFilter {
     }
     for (int v = 0; v < l_.values; ++v) {
       if (y >= 0) {
-        const int16_t* pairs = pairs_of(values(v, y + dy), 0);
         const PairedWeights below = {weight(0) + radius_,
                                      weight(1) + radius_,
                                      2 * static_cast<ptrdiff_t>(l_.weight_stride),
-                                     pairs + 2 * (radius_ + first_dx),
+                                     pairs(v, y + dy) + 2 * (radius_ + first_dx),
                                      4,
                                      count};
         add(below, v, y);
       }
       if (y + dy < tile_.height) {
-        const int16_t* pairs = pairs_of(values(v, y), 1);
         const PairedWeights above = {weight(1) + radius_ - first_dx - 1,
                                      weight(0) + radius_ - first_dx,
                                      2 * static_cast<ptrdiff_t>(l_.weight_stride) - 2,
-                                     pairs + 2 * (radius_ - first_dx - 1),
+                                     pairs(v, y) + 2 * (radius_ - first_dx - 1),
                                      -4,
                                      count};
         add(above, v, y + dy);
       }
     }
-  }
-
-  // Pairs of a row's values. The one before the first is there for an odd offset that reaches the first
-  // value.
-  const int16_t* pairs_of(const int16_t* value, int which) {
-    int16_t* pairs = s_.pairs.data() + static_cast<ptrdiff_t>(which) * l_.pair_stride + l_.pair_lead;
-    make_pairs(value, l_.value_columns, pairs);
-    pairs[-2] = 0;
-    pairs[-1] = value[0];
-    return pairs;
   }
 
   void add(const PairedWeights& w, int v, int y) {
@@ -942,7 +982,6 @@ TileLayout::TileLayout(const NlmFrame& frame, int width, int height)
   // The last vector of a row, at the furthest offset, reads past what counts. The end of a row of weights
   // stays zero: an odd offset's partner is read from there.
   value_columns = round_up(width) + round_up(2 * radius + 2);
-  value_stride = value_columns + kWidestVector;
   pair_lead = kWidestVector;
   pair_stride = pair_lead + 2 * value_columns;
   weight_stride = std::max(columns, round_up(width) + round_up(2 * radius + 2)) + kWidestVector;
@@ -953,14 +992,14 @@ TileLayout::TileLayout(const NlmFrame& frame, int width, int height)
 void TileScratch::allocate(const TileLayout& l) {
   const auto n = [](int a, int b, int c) { return static_cast<size_t>(a) * b * c; };
   if (l.deep) {
-    guide16.allocate(n(l.channels, l.rows, l.guide_stride));
+    guide16.allocate(n(l.channels, l.rows + 1, l.guide_stride));
   } else {
-    guide.allocate(n(l.channels, l.rows, l.guide_stride));
+    guide.allocate(n(l.channels, l.rows + 1, l.guide_stride));
   }
-  value.allocate(n(l.values, l.rows, l.value_stride));
+  value.allocate(n(1, 1, l.value_columns + kWidestVector));
   column.allocate(n(l.offsets, l.columns, 1));
   weight.allocate(n(l.offsets + 1, l.weight_stride, 1));
-  pairs.allocate(n(2, l.pair_stride, 1));
+  pairs.allocate(n(l.values, l.rows, l.pair_stride));
   sum.allocate(n(1 + l.values, l.tile_height, l.sum_stride));
   line.allocate(n(2, l.columns, 1));
 }

@@ -44,7 +44,6 @@ struct TileLayout {
   int margin = 0;        // guide columns left and right of these that may be read, but do not matter
   int guide_stride = 0;  // in elements
   int value_columns = 0;
-  int value_stride = 0;
   int pair_lead = 0;
   int pair_stride = 0;
   int weight_stride = 0;
@@ -56,13 +55,13 @@ struct TileLayout {
 struct TileScratch {
   void allocate(const TileLayout& layout);
 
-  AlignedBuffer<std::uint8_t> guide;     // channels x rows x guide_stride, at 8 bits
+  AlignedBuffer<std::uint8_t> guide;     // channels x (rows + a blank one) x guide_stride, at 8 bits
   AlignedBuffer<std::uint16_t> guide16;  // the same for deeper samples
-  AlignedBuffer<std::int16_t> value;     // values x rows x value_stride: samples less their middle
+  AlignedBuffer<std::int16_t> value;     // a row of samples less their middle
   AlignedBuffer<std::uint16_t> column;   // offsets x columns: vertical sums of squares
   AlignedBuffer<std::uint16_t>
       weight;  // (offsets + 1) x weight_stride; one more, without weight, for an odd offset's partner
-  AlignedBuffer<std::int16_t> pairs;  // 2 x pair_stride: (v[x], v[x + 1]) of the two rows at hand
+  AlignedBuffer<std::int16_t> pairs;  // values x rows x pair_stride: (v[x], v[x + 1])
   AlignedBuffer<std::int32_t> sum;    // (1 + values) x tile_height x sum_stride: of w, of w v
   AlignedBuffer<std::int32_t> line;   // a row on its way in or out
 };

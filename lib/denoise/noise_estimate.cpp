@@ -35,8 +35,7 @@ constexpr int high_count = 10;
 
 // transform() leaves row and column r of a block with the frequency frequencies[r].
 constexpr std::array<int, block_size> frequencies = {0, 2, 4, 6, 1, 3, 5, 7};
-constexpr bool is_low(int r, int c) { return r + c > 0 && frequencies[r] + frequencies[c] <= highest_low; }
-constexpr bool is_high(int r, int c) { return frequencies[r] + frequencies[c] >= lowest_high; }
+constexpr int order(int r, int c) { return frequencies[r] + frequencies[c]; }
 
 using Block = std::array<std::array<float, block_size>, block_size>;
 using Quarter = std::array<std::array<float, 4>, 4>;
@@ -100,6 +99,12 @@ void transform(Block& block) {
 
 double code_values_in_an_8_bit_one(const ConstPlane& plane) { return 1 << (plane.bit_depth - 8); }
 
+// What rounding to whole code values adds.
+double rounding_variance(const ConstPlane& plane) {
+  const double step = 1 / code_values_in_an_8_bit_one(plane);
+  return step * step / 12;
+}
+
 template <typename Sample, bool packed>
 void load(const ConstPlane& plane, int left, int top, Block& block) {
   const auto scale = static_cast<float>(1 / code_values_in_an_8_bit_one(plane));
@@ -145,7 +150,7 @@ BlockMeasure measure(Block& block) {
   std::array<float, block_size> low{};
   for (int r = 0; r < block_size; ++r) {
     for (int c = 0; c < block_size; ++c) {
-      low[c] += is_low(r, c) ? block[r][c] * block[r][c] : 0.0F;
+      low[c] += order(r, c) > 0 && order(r, c) <= highest_low ? block[r][c] * block[r][c] : 0.0F;
     }
   }
   float low_energy = 0;
@@ -219,9 +224,11 @@ struct Candidate {
   }
 };
 
-double median(std::array<double, high_count>& values) {
+// Sorts them.
+template <typename Values>
+double median(Values& values) {
   std::sort(values.begin(), values.end());
-  return (values[high_count / 2 - 1] + values[high_count / 2]) / 2;
+  return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
 }
 
 // Photographs hold grain of their own, and texture fine enough to pass for noise: one squared code value is
@@ -243,6 +250,7 @@ class FrameNoise {
   void measure_blocks(const ConstPlane& plane, int threads);
   void crop_bars();
   void choose_candidates(double sigma);
+  void load_candidate(const ConstPlane& plane, const Candidate& candidate, Block& block) const;
   double noise_variance(const ConstPlane& plane);
   template <typename Function>
   void for_each_block(Function function) const;
@@ -344,6 +352,18 @@ void FrameNoise::choose_candidates(double sigma) {
   }
 }
 
+// Its DCT, as it would be without clipping.
+void FrameNoise::load_candidate(const ConstPlane& plane, const Candidate& candidate, Block& block) const {
+  load(plane, candidate.block % columns_ * grid_step_, candidate.block / columns_ * grid_step_, block);
+  transform(block);
+  const float gain = 1 / std::sqrt(candidate.share_left);
+  for (auto& row : block) {
+    for (float& value : row) {
+      value *= gain;
+    }
+  }
+}
+
 // Of the candidates, starts with the 1 % that hold least low frequencies, and doubles their number for as
 // long as what they measure does not rise by more than chance, that is, until texture comes in.
 double FrameNoise::noise_variance(const ConstPlane& plane) {
@@ -358,15 +378,13 @@ double FrameNoise::noise_variance(const ConstPlane& plane) {
   double variance = -1;
   for (std::size_t used = 0, target = first; used < last; target = std::min(2 * target, last)) {
     for (; used < target; ++used) {
-      const Candidate& candidate = candidates_[used];
       Block block;
-      load(plane, candidate.block % columns_ * grid_step_, candidate.block / columns_ * grid_step_, block);
-      transform(block);
+      load_candidate(plane, candidates_[used], block);
       std::size_t k = 0;
       for (int r = 0; r < block_size; ++r) {
         for (int c = 0; c < block_size; ++c) {
-          if (is_high(r, c)) {
-            energy[k++] += block[r][c] * block[r][c] / candidate.share_left;
+          if (order(r, c) >= lowest_high) {
+            energy[k++] += block[r][c] * block[r][c];
           }
         }
       }
@@ -376,12 +394,12 @@ double FrameNoise::noise_variance(const ConstPlane& plane) {
       value /= static_cast<double>(used);
     }
     const double wider = median(variances);
-    if (variance >= 0 && wider > variance * (1 + 1 / std::sqrt(static_cast<double>(used)))) {
+    if (variance >= 0 && wider > variance * (1 + 0.5 / std::sqrt(static_cast<double>(used)))) {
       break;
     }
     variance = wider;
   }
-  return variance;
+  return std::max(0.0, variance - rounding_variance(plane));
 }
 
 std::optional<double> FrameNoise::estimate(const ConstPlane& plane, int threads) {
@@ -406,7 +424,7 @@ std::optional<double> FrameNoise::estimate(const ConstPlane& plane, int threads)
     return std::nullopt;
   }
 
-  const double step = 1 / code_values_in_an_8_bit_one(plane);
+  // How much clipping leaves depends on sigma.
   double sigma = 0;
   for (int i = 0; i < 8; ++i) {
     choose_candidates(sigma);
@@ -414,7 +432,7 @@ std::optional<double> FrameNoise::estimate(const ConstPlane& plane, int threads)
       return std::nullopt;
     }
     const double last = sigma;
-    sigma = std::sqrt(std::max(0.0, noise_variance(plane) - step * step / 12));
+    sigma = std::sqrt(noise_variance(plane));
     if (std::abs(sigma - last) <= 0.005 * sigma) {
       break;
     }

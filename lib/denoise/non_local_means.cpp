@@ -90,7 +90,7 @@ TileLayout plan_tiles(const NlmFrame& frame) {
   const int widest = std::max(kTileColumns, 8 * halo) - 2 * halo;
   const int width = ceil_divide(p.width, ceil_divide(p.width, widest));
   const TileLayout row(frame, width, 1);
-  const int bytes_a_row = 4 * row.sum_stride * (1 + row.values) + 2 * row.value_stride * row.values +
+  const int bytes_a_row = 4 * row.sum_stride * (1 + row.values) + 2 * row.pair_stride * row.values +
                           row.guide_stride * row.channels;
   const int highest = std::clamp(kTileBytes / bytes_a_row, 32, 160);
   return {frame, width, ceil_divide(p.height, ceil_divide(p.height, highest))};
