@@ -2,7 +2,8 @@
 # What the pipelines share; each of them sources this file, after it has set
 #   usage   its manual, printed by --help
 #   option  an associative array: its own options with their defaults
-# and then calls arguments "$@", fills arrays with parts of a pipeline and ends with play.
+# and then calls arguments "$@", fills arrays with parts of a pipeline and ends with play. Live pictures are
+# filtered with adaptive=true: better a smaller search than frames that come too late.
 set -euo pipefail
 
 fail() { # MESSAGE...
@@ -10,7 +11,8 @@ fail() { # MESSAGE...
   exit 2
 }
 
-# Reads the command line: --NAME VALUE into option[NAME], what follows -- into denoise, the rest into operands.
+# Reads the command line: --NAME VALUE into option[NAME], what follows -- into settings,
+# the rest into operands.
 arguments() { # LEAST MOST ARGUMENT...: how many operands there may be, and the command line
   local least=$1 most=$2
   shift 2
@@ -29,13 +31,14 @@ arguments() { # LEAST MOST ARGUMENT...: how many operands there may be, and the 
       *) operands+=("$1") && shift ;;
     esac
   done
-  [ ${#operands[@]} -ge "$least" ] || fail "something is missing; see ${0##*/} --help"
-  [ ${#operands[@]} -le "$most" ] || fail "too many arguments from '${operands[$most]}' on; see ${0##*/} --help"
+  local count=${#operands[@]}
+  [ "$count" -ge "$least" ] || fail "something is missing; see ${0##*/} --help"
+  [ "$count" -le "$most" ] || fail "too many arguments from '${operands[$most]}' on; see ${0##*/} --help"
   local property
   for property; do
     [[ $property =~ ^[a-z-]+=.+ ]] || fail "expected PROPERTY=VALUE after --, came '$property'"
   done
-  denoise=(nonlocaldenoise "$@")
+  settings=("$@")
 }
 
 must_match() { # NAME REGEX EXPECTED: checks option[NAME]
@@ -82,7 +85,8 @@ target() { # fills sink from option[output]
       # H.264 halves colour only where width and height are even.
       local format=I420
       ((${width:-0} % 2 + ${height:-0} % 2 == 0)) || format=Y444
-      sink=(queue ! videoconvert ! "video/x-raw,format=$format" ! x264enc tune=zerolatency speed-preset=veryfast
+      sink=(queue ! videoconvert ! "video/x-raw,format=$format"
+        ! x264enc tune=zerolatency speed-preset=veryfast
         ! "$mux" ! filesink "location=$(quoted "${option[output]}")")
       ;;
   esac
@@ -101,8 +105,9 @@ muxer() { # FILE: fills mux
 inspect() { # FILE: fills video, width, height and sound
   local found kind caps
   [[ -f $1 && -r $1 ]] || fail "cannot read $1"
-  command -v gst-discoverer-1.0 >/dev/null || fail "needs gst-discoverer-1.0, of gstreamer1.0-plugins-base-apps"
-  found=$(gst-discoverer-1.0 -v "$1" 2>&1 | sed -nE \
+  command -v gst-discoverer-1.0 >/dev/null ||
+    fail "needs gst-discoverer-1.0 (gstreamer1.0-plugins-base-apps)"
+  found=$(gst-discoverer-1.0 -v "$(realpath -- "$1")" 2>&1 | sed -nE \
     's/^ *(video|audio) #[0-9]+: ([^,;( ]+).*/\1 \2/p; s/^ *(Width|Height): ([0-9]+)$/\1 \2/p')
   video='' width='' height='' sound=()
   while read -r kind caps; do
@@ -121,7 +126,8 @@ play() { # ELEMENT...
   local folder word line=gst-launch-1.0\ -e
   folder=$(cd "$(dirname "$(readlink -f "$0")")/.." && pwd)/build/plugins
   [ ! -d "$folder" ] || export GST_PLUGIN_PATH="${GST_PLUGIN_PATH-$folder}"
-  gst-inspect-1.0 --exists nonlocaldenoise || fail "GStreamer has no element nonlocaldenoise: build it with tools/run"
+  gst-inspect-1.0 --exists nonlocaldenoise ||
+    fail "GStreamer has no element nonlocaldenoise: build it with tools/run"
   for word; do
     [[ $word =~ ^[[:alnum:]_./:,=-]+$|^!$ ]] || word="'${word//\'/\'\\\'\'}'"
     line+=" $word"

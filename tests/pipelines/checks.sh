@@ -23,6 +23,10 @@ run() { # PIPELINE ARGUMENT...: plays it, for a minute at most; what it prints i
   timeout 60 "$pipelines/$1" "${@:2}" >log 2>&1 || { cat log >&2 && echo "failed: $*" >&2 && exit 1; }
 }
 
+must_fail() { # PIPELINE ARGUMENT...
+  ! timeout 60 "$pipelines/$1" "${@:2}" >log 2>&1 || { echo "no error from $*" >&2 && exit 1; }
+}
+
 video() { # FILE ENTRIES: such as width,height of its video, with commas between
   ffprobe -v error -select_streams v:0 -count_packets -show_entries "stream=$2" -of csv=p=0 "$1"
 }
