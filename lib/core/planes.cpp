@@ -8,7 +8,8 @@ namespace nonlocal {
 namespace {
 
 std::string describe(const ConstPlane& p) {
-  return std::to_string(p.width) + "x" + std::to_string(p.height) + " of " + std::to_string(p.bit_depth) + " bits";
+  return std::to_string(p.width) + "x" + std::to_string(p.height) + " of " + std::to_string(p.bit_depth) +
+         " bits";
 }
 
 }  // namespace
@@ -21,7 +22,8 @@ void check_plane(const char* filter, const ConstPlane& p) {
   if (p.width < 1 || p.height < 1 || p.width > 32768 || p.height > 32768) {
     throw InvalidArgument(name + "expected a plane of 1x1 to 32768x32768 samples, got " + describe(p));
   }
-  if (p.bit_depth < 8 || p.bit_depth > 16 || p.shift < 0 || p.shift + p.bit_depth > 8 * p.bytes_per_sample()) {
+  if (p.bit_depth < 8 || p.bit_depth > 16 || p.shift < 0 ||
+      p.shift + p.bit_depth > 8 * p.bytes_per_sample()) {
     throw InvalidArgument(name + "expected samples of 8 to 16 bits, got " + std::to_string(p.bit_depth) +
                           " bits shifted by " + std::to_string(p.shift));
   }
@@ -33,8 +35,9 @@ void check_plane(const char* filter, const ConstPlane& p) {
 void check_planes(const char* filter, std::span<const ConstPlane> in, std::span<const Plane> out, int most) {
   const std::string name = std::string(filter) + ": ";
   if (in.empty() || in.size() > static_cast<std::size_t>(most) || in.size() != out.size()) {
-    throw InvalidArgument(name + "expected 1 to " + std::to_string(most) + " planes and as many for the output, got " +
-                          std::to_string(in.size()) + " and " + std::to_string(out.size()));
+    throw InvalidArgument(name + "expected 1 to " + std::to_string(most) +
+                          " planes and as many for the output, got " + std::to_string(in.size()) + " and " +
+                          std::to_string(out.size()));
   }
   const auto check_like_first = [&](const ConstPlane& p) {
     check_plane(filter, p);

@@ -7,7 +7,8 @@
 
 namespace nonlocal {
 
-// Throws InvalidArgument, naming `filter`, unless `in` and `out` are 1 to `most` planes of one size and depth.
+// Throws InvalidArgument, naming `filter`, unless `in` and `out` are 1 to `most` planes of one size and
+// depth.
 void check_planes(const char* filter, std::span<const ConstPlane> in, std::span<const Plane> out, int most);
 
 // Throws InvalidArgument unless the plane's own fields make sense.

@@ -20,14 +20,17 @@ struct NonLocalMeansParameters {
   int patch_size = 5;    // odd, 1 to 15; 1 compares single pixels: exp(-(I_i - I_j)² / h²)
   int search_size = 21;  // odd, 3 to 63: the window's width and height
   double sigma = 10;     // noise standard deviation in 8-bit code values at any bit depth; 0 to 100
-  double strength = 1;   // 0 (no filtering) to 10: multiplies h, whose value for 1 is strength_to_h()
-  int threads = 0;       // 0: as many as the machine has; the output does not depend on it
+  double strength =
+      1;            // 0 (no filtering) to 10: multiplies h; 1 is the best for Gaussian noise of this sigma
+  int threads = 0;  // 0: as many as the machine has; the output does not depend on it
 
   bool operator==(const NonLocalMeansParameters&) const = default;
 };
 
-// The h, in 8-bit code values, that `parameters` stand for.
-NONLOCAL_API double filter_h(const NonLocalMeansParameters& parameters);
+// The h, in 8-bit code values, that `parameters` stand for where `planes` planes share their weights. It is
+// fitted to the highest PSNR on the pictures of LIVE1 and BSD400: from 0.95 sigma at sigma 5 to 0.5 sigma at
+// sigma 50 for patches of 5 x 5, less for larger ones, whose distances are surer.
+NONLOCAL_API double filter_h(const NonLocalMeansParameters& parameters, int planes = 1);
 
 // Filters frames one after another. It keeps its working memory between frames of one geometry, so that a
 // frame costs no allocation. One object serves one thread at a time; different objects are independent.

@@ -1,0 +1,42 @@
+// From d² to a weight in integers: what the kernel's inner loop needs to know, worked out once a frame.
+//
+// The weight exp(-max(d² - 2 sigma², 0) / h²) is looked up as mantissa[index % 16] << base >> index / 16,
+// where index counts sixteenths of an octave: index = (sum - bias) * 16 / (ln 2 * H), with `sum` the summed
+// squared difference that the kernel has at hand and H the h² in its units. So a weight is right within 2.2 %
+// however small it is, which a linear table of 8 bits is not: hundreds of tiny weights together move a pixel.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "nonlocal/non_local_means.h"
+
+namespace nonlocal::denoise {
+
+struct WeightLaw {
+  // Distances are measured on "guide" samples, guide_scale times the 8-bit code values and rounded: bytes
+  // that equal the samples at 8 bits, 16-bit integers for deeper ones. Differences are clipped to `clip`, so
+  // that their squares, shifted down by square_shift, fit 16 bits in sum. What the roundings add to d² is
+  // part of bias.
+  float guide_scale = 1;
+  std::uint8_t clip = 255;
+  int square_shift = 0;
+
+  std::uint16_t bias = 0;
+  bool magnify = false;     // index = (min(sum - bias, limit) << magnify_shift) * scale >> 16 where true,
+  std::uint16_t limit = 0;  // else min((sum - bias) * scale >> 16, 255)
+  int magnify_shift = 0;
+  std::uint16_t scale = 0;
+
+  std::array<std::uint8_t, 16> mantissa{};
+  int base = 7;
+  bool split_values = false;  // sums of products need the samples' upper and lower bytes apart
+
+  // The weight of a pixel with itself: that of d = 0.
+  [[nodiscard]] int centre_weight() const { return mantissa[0] << base; }
+};
+
+// For `channels` planes of `bit_depth` bits; h must be above 0.
+WeightLaw make_weight_law(const NonLocalMeansParameters& parameters, int channels, int bit_depth);
+
+}  // namespace nonlocal::denoise

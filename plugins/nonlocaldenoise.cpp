@@ -1,0 +1,638 @@
+#include "nonlocaldenoise.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <mutex>
+#include <new>
+#include <optional>
+#include <string>
+
+#include "adaptive_search.h"
+#include "nonlocal/error.h"
+#include "nonlocal/noise_estimate.h"
+#include "nonlocal/non_local_means.h"
+#include "video_planes.h"
+
+GST_DEBUG_CATEGORY_STATIC(nonlocal_denoise_debug);
+#define GST_CAT_DEFAULT nonlocal_denoise_debug
+
+namespace {
+
+using nonlocal::AdaptiveSearch;
+using nonlocal::FramePlanes;
+using nonlocal::NoiseEstimator;
+using nonlocal::NonLocalMeans;
+using nonlocal::NonLocalMeansParameters;
+using nonlocal::Plane;
+using nonlocal::PlaneGroup;
+
+// ---------------------------------------------------------------------------------------------- settings
+
+enum Preset { PRESET_FAST, PRESET_BALANCED, PRESET_QUALITY };
+
+struct PresetSizes {
+  const char* name;
+  const char* label;
+  int patch;
+  int search;
+};
+
+// By Preset.
+constexpr std::array<PresetSizes, 3> kPresets = {{
+    {"fast", "Fast", 3, 11},
+    {"balanced", "Balanced", 5, 15},
+    {"quality", "Quality", 5, 25},
+}};
+
+constexpr double kMostSigma = 100;
+constexpr double kMostStrength = 10;
+constexpr int kMostPatch = 15;
+constexpr int kLeastSearch = 3;
+constexpr int kMostSearch = 63;
+constexpr int kMostThreads = 256;
+
+// What the user asks for.
+struct Settings {
+  double sigma = -1;
+  double strength = 1;
+  double chroma_strength = 1;
+  int patch_size = 0;
+  int search_size = 0;
+  Preset preset = PRESET_BALANCED;
+  int threads = 0;
+  bool message = true;
+  bool adaptive = false;
+
+  [[nodiscard]] bool estimates() const { return sigma < 0; }
+  [[nodiscard]] int patch() const { return patch_size > 0 ? patch_size : kPresets[preset].patch; }
+  [[nodiscard]] int search() const { return search_size > 0 ? search_size : kPresets[preset].search; }
+  [[nodiscard]] bool leaves_luma() const { return sigma == 0 || strength == 0; }
+  [[nodiscard]] bool leaves_chroma() const { return sigma == 0 || chroma_strength == 0; }
+};
+
+// ------------------------------------------------------------------------------------------------- state
+
+// Each field of interlaced frames has its own: their heights may differ by one row.
+struct FieldFilters {
+  NonLocalMeans luma;
+  NonLocalMeans chroma;
+};
+
+// What has been posted in the last message.
+struct Posted {
+  GstClockTime running_time = GST_CLOCK_TIME_NONE;
+  double noise_level = -1;
+  int search_size = 0;
+};
+
+// What the streaming thread remembers from frame to frame; it is guarded by the pad's stream lock.
+struct State {
+  std::array<FieldFilters, 2> filters;
+  std::array<NoiseEstimator, 3> estimators;  // by component
+  AdaptiveSearch adaptive;
+  std::optional<bool> live;  // asked at the first frame that needs it
+  Posted posted;
+  Settings settings;  // of this frame
+
+  // Forgets the frames that came before; working memory stays.
+  void reset() {
+    for (NoiseEstimator& estimator : estimators) {
+      estimator.reset();
+    }
+    adaptive.reset();
+    live.reset();
+    posted = Posted();
+  }
+};
+
+struct Sigmas {
+  double luma = 0;
+  double chroma = 0;
+};
+
+}  // namespace
+
+struct _GstNonlocalDenoise {
+  GstVideoFilter parent;
+
+  struct Members {
+    std::mutex mutex;  // guards all but `state`
+    Settings settings;
+    double noise_level = 0;
+    bool late = false;       // a QoS event said so since the last frame
+    bool drops_late = true;  // the base class, which drops frames, hears of QoS events
+    State state;
+  };
+  Members* m;
+};
+
+// --------------------------------------------------------------------------------------------- properties
+
+// The library reads samples in the machine's byte order.
+#if G_BYTE_ORDER == G_LITTLE_ENDIAN
+#define DEEP_FORMATS "GRAY16_LE, I420_10LE, I422_10LE, Y444_10LE, P010_10LE"
+#else
+#define DEEP_FORMATS "GRAY16_BE, I420_10BE, I422_10BE, Y444_10BE, P010_10BE"
+#endif
+
+// The sizes are the library's limits, too.
+constexpr const char* kCaps =
+    "video/x-raw, "
+    "format = (string) { I420, YV12, NV12, NV21, YUY2, Y42B, Y444, GRAY8, "
+    "RGB, BGR, RGBx, BGRx, RGBA, BGRA, " DEEP_FORMATS
+    " }, "
+    "width = (int) [ 1, 32768 ], height = (int) [ 1, 32768 ], framerate = " GST_VIDEO_FPS_RANGE;
+
+enum Property {
+  PROP_SIGMA = 1,
+  PROP_STRENGTH,
+  PROP_CHROMA_STRENGTH,
+  PROP_PATCH_SIZE,
+  PROP_SEARCH_SIZE,
+  PROP_PRESET,
+  PROP_N_THREADS,
+  PROP_NOISE_LEVEL,
+  PROP_MESSAGE,
+  PROP_ADAPTIVE,
+};
+
+G_DEFINE_TYPE(GstNonlocalDenoise, gst_nonlocal_denoise, GST_TYPE_VIDEO_FILTER)
+GST_ELEMENT_REGISTER_DEFINE(nonlocaldenoise, "nonlocaldenoise", GST_RANK_NONE, GST_TYPE_NONLOCAL_DENOISE)
+
+// GObject keeps a pointer to the values: they live as long as the process.
+static GType register_presets() {
+  static std::array<GEnumValue, kPresets.size() + 1> values{};
+  static std::array<std::string, kPresets.size()> labels;
+  for (std::size_t i = 0; i < kPresets.size(); ++i) {
+    const PresetSizes& preset = kPresets[i];
+    labels[i] = std::string(preset.label) + ": patch-size " + std::to_string(preset.patch) +
+                ", search-size " + std::to_string(preset.search);
+    values[i] = {static_cast<gint>(i), labels[i].c_str(), preset.name};
+  }
+  return g_enum_register_static("GstNonlocalDenoisePreset", values.data());
+}
+
+static GType gst_nonlocal_denoise_preset_get_type() {
+  static const GType type = register_presets();
+  return type;
+}
+
+namespace {
+
+using Members = _GstNonlocalDenoise::Members;
+
+Members& members(gpointer object) { return *GST_NONLOCAL_DENOISE(object)->m; }
+
+// 0, which leaves the choice to the preset, or an odd size of at least `least`.
+void set_size(GObject* object, const GParamSpec* spec, const GValue* value, int least, int& setting) {
+  const int size = g_value_get_int(value);
+  const int usable = size == 0 ? 0 : std::max(least, size | 1);
+  if (usable != size && usable != setting) {
+    GST_WARNING_OBJECT(object, "%s: expected 0 or an odd number from %d on, got %d; using %d", spec->name,
+                       least, size, usable);
+  }
+  setting = usable;
+}
+
+void set_property(GObject* object, guint id, const GValue* value, GParamSpec* spec) {
+  Members& m = members(object);
+  const std::lock_guard lock(m.mutex);
+  Settings& settings = m.settings;
+  switch (id) {
+    case PROP_SIGMA:
+      settings.sigma = g_value_get_double(value);
+      return;
+    case PROP_STRENGTH:
+      settings.strength = g_value_get_double(value);
+      return;
+    case PROP_CHROMA_STRENGTH:
+      settings.chroma_strength = g_value_get_double(value);
+      return;
+    case PROP_PATCH_SIZE:
+      return set_size(object, spec, value, 1, settings.patch_size);
+    case PROP_SEARCH_SIZE:
+      return set_size(object, spec, value, kLeastSearch, settings.search_size);
+    case PROP_PRESET:
+      settings.preset = static_cast<Preset>(g_value_get_enum(value));
+      return;
+    case PROP_N_THREADS:
+      settings.threads = g_value_get_int(value);
+      return;
+    case PROP_MESSAGE:
+      settings.message = g_value_get_boolean(value);
+      return;
+    case PROP_ADAPTIVE:
+      settings.adaptive = g_value_get_boolean(value);
+      return;
+    default:
+      G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, spec);
+  }
+}
+
+void get_property(GObject* object, guint id, GValue* value, GParamSpec* spec) {
+  Members& m = members(object);
+  const std::lock_guard lock(m.mutex);
+  const Settings& settings = m.settings;
+  switch (id) {
+    case PROP_SIGMA:
+      return g_value_set_double(value, settings.sigma);
+    case PROP_STRENGTH:
+      return g_value_set_double(value, settings.strength);
+    case PROP_CHROMA_STRENGTH:
+      return g_value_set_double(value, settings.chroma_strength);
+    case PROP_PATCH_SIZE:
+      return g_value_set_int(value, settings.patch_size);
+    case PROP_SEARCH_SIZE:
+      return g_value_set_int(value, settings.search_size);
+    case PROP_PRESET:
+      return g_value_set_enum(value, settings.preset);
+    case PROP_N_THREADS:
+      return g_value_set_int(value, settings.threads);
+    case PROP_NOISE_LEVEL:
+      return g_value_set_double(value, m.noise_level);
+    case PROP_MESSAGE:
+      return g_value_set_boolean(value, settings.message);
+    case PROP_ADAPTIVE:
+      return g_value_set_boolean(value, settings.adaptive);
+    default:
+      G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, spec);
+  }
+}
+
+void install_properties(GObjectClass* object_class) {
+  constexpr auto kRead = GParamFlags(G_PARAM_READABLE | G_PARAM_STATIC_STRINGS);
+  constexpr auto kPlain = GParamFlags(G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | GST_PARAM_MUTABLE_PLAYING);
+  constexpr auto kTunable = GParamFlags(kPlain | GST_PARAM_CONTROLLABLE);
+  const Settings d;
+  const auto install = [&](Property id, GParamSpec* spec) {
+    g_object_class_install_property(object_class, id, spec);
+  };
+  install(PROP_SIGMA,
+          g_param_spec_double(
+              "sigma", "Sigma",
+              "Standard deviation of the noise, in 8-bit code values at any bit depth: 0 (no noise) to "
+              "100, or -1 (the default; as any negative value) to estimate it from the frames",
+              -1, kMostSigma, d.sigma, kTunable));
+  install(PROP_STRENGTH,
+          g_param_spec_double(
+              "strength", "Strength",
+              "Strength of the filter on luma, or on RGB, as a factor without unit: 0 (leave as is) to "
+              "10, default 1 (what suits the noise)",
+              0, kMostStrength, d.strength, kTunable));
+  install(PROP_CHROMA_STRENGTH,
+          g_param_spec_double(
+              "chroma-strength", "Chroma strength",
+              "Strength of the filter on the chroma planes, as a factor without unit: 0 (leave as is) "
+              "to 10, default 1 (what suits the noise)",
+              0, kMostStrength, d.chroma_strength, kTunable));
+  install(PROP_PATCH_SIZE,
+          g_param_spec_int(
+              "patch-size", "Patch size",
+              "Width and height of the patches compared, in samples: odd, 1 to 15 (an even number is "
+              "raised by one), or 0 (the default) for the preset's",
+              0, kMostPatch, d.patch_size, kTunable));
+  install(PROP_SEARCH_SIZE,
+          g_param_spec_int(
+              "search-size", "Search size",
+              "Width and height of the window searched for similar patches, in samples: odd, 3 to 63 (an "
+              "even number is raised by one), or 0 (the default) for the preset's",
+              0, kMostSearch, d.search_size, kTunable));
+  install(
+      PROP_PRESET,
+      g_param_spec_enum("preset", "Preset",
+                        "Patch and search size together, in samples, where they are 0: fast, balanced (the "
+                        "default) or quality",
+                        gst_nonlocal_denoise_preset_get_type(), d.preset, kTunable));
+  install(PROP_N_THREADS,
+          g_param_spec_int(
+              "n-threads", "Threads",
+              "Most threads to filter with, as a count: 1 to 256, or 0 (the default) for as many as the "
+              "machine has; the output does not depend on it",
+              0, kMostThreads, d.threads, kPlain));
+  install(
+      PROP_NOISE_LEVEL,
+      g_param_spec_double("noise-level", "Noise level",
+                          "Standard deviation of the noise of luma, or of RGB, that is in use, in 8-bit code "
+                          "values: 0 (the default, before the first frame) to 100",
+                          0, kMostSigma, 0, kRead));
+  install(PROP_MESSAGE,
+          g_param_spec_boolean(
+              "message", "Message",
+              "Post an element message once a second and when the noise level or the adaptive search "
+              "size changes: true (the default) or false",
+              d.message, kPlain));
+  install(PROP_ADAPTIVE,
+          g_param_spec_boolean(
+              "adaptive", "Adaptive",
+              "Search a smaller window, step by step, while frames come too late, instead of dropping "
+              "frames: true or false (the default)",
+              d.adaptive, kPlain));
+}
+
+// ---------------------------------------------------------------------------------------------- filtering
+
+double mean_square_root(double sum_of_squares, int count) {
+  return std::min(std::sqrt(sum_of_squares / count), kMostSigma);
+}
+
+// The noise of the group: the root of the mean of its planes' variances, as d² is a mean over the planes,
+// too.
+double estimate(State& state, const PlaneGroup& group, int first_component) {
+  double sum = 0;
+  for (int i = 0; i < group.count; ++i) {
+    const double sigma =
+        state.estimators[first_component + i].update(group.planes[i], state.settings.threads);
+    sum += sigma * sigma;
+  }
+  return mean_square_root(sum, group.count);
+}
+
+// What the frame is filtered with. Luma is estimated even where it is left alone: noise-level stays true.
+Sigmas sigmas_of(State& state, const FramePlanes& planes) {
+  const Settings& settings = state.settings;
+  if (!settings.estimates()) {
+    return {settings.sigma, settings.sigma};
+  }
+  Sigmas sigmas;
+  sigmas.luma = estimate(state, planes.luma, 0);
+  if (!planes.chroma.empty() && !settings.leaves_chroma()) {
+    sigmas.chroma = estimate(state, planes.chroma, 1);
+  }
+  return sigmas;
+}
+
+void filter_group(NonLocalMeans& filter, const PlaneGroup& group, const NonLocalMeansParameters& parameters) {
+  if (group.empty() || parameters.sigma == 0 || parameters.strength == 0) {
+    return;
+  }
+  std::array<nonlocal::ConstPlane, 3> in;
+  std::copy(group.planes.begin(), group.planes.end(), in.begin());
+  filter.filter(std::span(in).first(group.count), group.all(), parameters);
+}
+
+void filter_planes(FieldFilters& filters, const FramePlanes& planes, const Settings& settings,
+                   int search_size, const Sigmas& sigmas) {
+  NonLocalMeansParameters parameters;
+  parameters.patch_size = settings.patch();
+  parameters.search_size = search_size;
+  parameters.threads = settings.threads;
+  parameters.sigma = sigmas.luma;
+  parameters.strength = settings.strength;
+  filter_group(filters.luma, planes.luma, parameters);
+  parameters.sigma = sigmas.chroma;
+  parameters.strength = settings.chroma_strength;
+  filter_group(filters.chroma, planes.chroma, parameters);
+}
+
+// ------------------------------------------------------------------------------------------------ messages
+
+bool differs_visibly(double level, double posted) {
+  return std::abs(level - posted) > std::max(0.5, 0.1 * posted);
+}
+
+bool is_due(const Posted& last, const Posted& now) {
+  if (now.search_size != last.search_size || differs_visibly(now.noise_level, last.noise_level)) {
+    return true;
+  }
+  if (!GST_CLOCK_TIME_IS_VALID(now.running_time)) {
+    return false;
+  }
+  return !GST_CLOCK_TIME_IS_VALID(last.running_time) || now.running_time >= last.running_time + GST_SECOND;
+}
+
+void post_message(GstBaseTransform* trans, GstBuffer* buffer, const Posted& now) {
+  const GstSegment& segment = trans->segment;
+  const guint64 time = GST_BUFFER_PTS(buffer);
+  GstStructure* structure = gst_structure_new(
+      "nonlocaldenoise", "timestamp", G_TYPE_UINT64, time, "stream-time", G_TYPE_UINT64,
+      gst_segment_to_stream_time(&segment, GST_FORMAT_TIME, time), "running-time", G_TYPE_UINT64,
+      now.running_time, "duration", G_TYPE_UINT64, GST_BUFFER_DURATION(buffer), "noise-level", G_TYPE_DOUBLE,
+      now.noise_level, "search-size", G_TYPE_INT, now.search_size, nullptr);
+  gst_element_post_message(GST_ELEMENT(trans), gst_message_new_element(GST_OBJECT(trans), structure));
+}
+
+void report(GstBaseTransform* trans, GstBuffer* buffer, double noise_level, int search_size) {
+  Members& m = members(trans);
+  {
+    const std::lock_guard lock(m.mutex);
+    m.noise_level = noise_level;
+  }
+  Posted now{gst_segment_to_running_time(&trans->segment, GST_FORMAT_TIME, GST_BUFFER_PTS(buffer)),
+             noise_level, search_size};
+  if (m.state.settings.message && is_due(m.state.posted, now)) {
+    post_message(trans, buffer, now);
+    m.state.posted = now;
+  }
+}
+
+// ------------------------------------------------------------------------------------------- keeping up
+
+bool upstream_is_live(GstBaseTransform* trans) {
+  GstQuery* query = gst_query_new_latency();
+  gboolean live = FALSE;
+  if (gst_pad_peer_query(GST_BASE_TRANSFORM_SINK_PAD(trans), query)) {
+    gst_query_parse_latency(query, &live, nullptr, nullptr);
+  }
+  gst_query_unref(query);
+  return live;
+}
+
+GstClockTime frame_duration(GstBuffer* buffer, const GstVideoInfo& info) {
+  if (GST_BUFFER_DURATION_IS_VALID(buffer)) {
+    return GST_BUFFER_DURATION(buffer);
+  }
+  return info.fps_n > 0 ? gst_util_uint64_scale_int(GST_SECOND, info.fps_d, info.fps_n) : 0;
+}
+
+// How much of its time a live frame took; a recorded one has all the time unless somebody complains.
+double load_of(GstBaseTransform* trans, GstBuffer* buffer, GstClockTime spent) {
+  State& state = members(trans).state;
+  if (!state.live) {
+    state.live = upstream_is_live(trans);
+  }
+  const GstClockTime duration = frame_duration(buffer, GST_VIDEO_FILTER(trans)->in_info);
+  return *state.live && duration > 0 ? static_cast<double>(spent) / static_cast<double>(duration) : 0;
+}
+
+void adapt(GstBaseTransform* trans, GstBuffer* buffer, GstClockTime spent) {
+  Members& m = members(trans);
+  AdaptiveSearch::Frame frame;
+  frame.load = load_of(trans, buffer, spent);
+  {
+    const std::lock_guard lock(m.mutex);
+    frame.late = m.late;
+    m.late = false;
+  }
+  m.state.adaptive.update(m.state.settings.search(), frame);
+}
+
+// -------------------------------------------------------------------------------------- the base classes
+
+// This frame's settings, and whether its lateness is a matter for the base class: with `adaptive` it is only
+// once the window cannot get smaller, as a stream that falls behind for good would be worse than one with
+// gaps.
+void copy_settings(Members& m) {
+  const std::lock_guard lock(m.mutex);
+  Settings& settings = m.state.settings;
+  settings = m.settings;
+  if (!settings.adaptive) {
+    m.state.adaptive.reset();
+    m.late = false;
+  }
+  m.drops_late = !settings.adaptive || !m.state.adaptive.can_lower(settings.search());
+}
+
+void before_transform(GstBaseTransform* trans, GstBuffer* buffer) {
+  Members& m = members(trans);
+  const GstClockTime time =
+      gst_segment_to_stream_time(&trans->segment, GST_FORMAT_TIME, GST_BUFFER_PTS(buffer));
+  if (GST_CLOCK_TIME_IS_VALID(time)) {
+    gst_object_sync_values(GST_OBJECT(trans), time);
+  }
+  copy_settings(m);
+  const GstVideoFilter* filter = GST_VIDEO_FILTER(trans);
+  const bool chroma = filter->negotiated && nonlocal::has_chroma(filter->in_info.finfo);
+  const Settings& settings = m.state.settings;
+  gst_base_transform_set_passthrough(trans, settings.leaves_luma() && (!chroma || settings.leaves_chroma()));
+}
+
+// Mixed streams say so frame by frame.
+bool is_interlaced(const GstVideoFrame& frame) {
+  const GstVideoInterlaceMode mode = GST_VIDEO_INFO_INTERLACE_MODE(&frame.info);
+  return mode == GST_VIDEO_INTERLACE_MODE_INTERLEAVED ||
+         (mode == GST_VIDEO_INTERLACE_MODE_MIXED && (frame.flags & GST_VIDEO_FRAME_FLAG_INTERLACED) != 0);
+}
+
+void denoise(GstBaseTransform* trans, const GstVideoFrame& frame) {
+  State& state = members(trans).state;
+  const Settings& settings = state.settings;
+  const FramePlanes planes = nonlocal::planes_of(frame);
+  const bool interlaced = is_interlaced(frame);
+  const int search_size = state.adaptive.search_size(settings.search());
+  const GstClockTime start = gst_util_get_timestamp();
+  // Motion makes the fields differ, which would pass for noise: one is enough.
+  const Sigmas sigmas = sigmas_of(state, interlaced ? nonlocal::field_of(planes, 0) : planes);
+  if (!gst_base_transform_is_passthrough(trans)) {
+    for (int field = 0; field < (interlaced ? 2 : 1); ++field) {
+      filter_planes(state.filters[field], interlaced ? nonlocal::field_of(planes, field) : planes, settings,
+                    search_size, sigmas);
+    }
+  }
+  report(trans, frame.buffer, sigmas.luma, search_size);
+  if (settings.adaptive) {
+    adapt(trans, frame.buffer, gst_util_get_timestamp() - start);
+  }
+}
+
+// Called in passthrough, too, with a frame that must only be read.
+GstFlowReturn transform_frame_ip(GstVideoFilter* filter, GstVideoFrame* frame) {
+  auto* trans = GST_BASE_TRANSFORM(filter);
+  if (GST_BUFFER_FLAG_IS_SET(frame->buffer, GST_BUFFER_FLAG_GAP)) {
+    return GST_FLOW_OK;
+  }
+  try {
+    denoise(trans, *frame);
+    return GST_FLOW_OK;
+  } catch (const nonlocal::InvalidArgument& error) {
+    GST_ELEMENT_ERROR(filter, LIBRARY, SETTINGS, ("The frame cannot be filtered with these settings."),
+                      ("%s", error.what()));
+  } catch (const std::bad_alloc&) {
+    GST_ELEMENT_ERROR(filter, RESOURCE, NO_SPACE_LEFT, ("Not enough memory to filter a frame."),
+                      ("%dx%d", GST_VIDEO_FRAME_WIDTH(frame), GST_VIDEO_FRAME_HEIGHT(frame)));
+  } catch (const std::exception& error) {
+    GST_ELEMENT_ERROR(filter, LIBRARY, FAILED, ("The frame cannot be filtered."), ("%s", error.what()));
+  }
+  return GST_FLOW_ERROR;
+}
+
+// What comes next has nothing to do with what was.
+void forget_frames(Members& m) {
+  m.state.reset();
+  const std::lock_guard lock(m.mutex);
+  m.late = false;
+  m.drops_late = true;
+}
+
+gboolean set_info(GstVideoFilter* filter, GstCaps*, GstVideoInfo*, GstCaps*, GstVideoInfo*) {
+  forget_frames(members(filter));
+  return TRUE;
+}
+
+gboolean sink_event(GstBaseTransform* trans, GstEvent* event) {
+  if (GST_EVENT_TYPE(event) == GST_EVENT_FLUSH_STOP || GST_EVENT_TYPE(event) == GST_EVENT_SEGMENT) {
+    forget_frames(members(trans));
+  }
+  return GST_BASE_TRANSFORM_CLASS(gst_nonlocal_denoise_parent_class)->sink_event(trans, event);
+}
+
+// Notes whether frames come late. The base class, which would drop frames, hears of it only where it should.
+bool takes_qos(GstBaseTransform* trans, GstEvent* event) {
+  GstClockTimeDiff lateness = 0;
+  gst_event_parse_qos(event, nullptr, nullptr, &lateness, nullptr);
+  Members& m = members(trans);
+  const std::lock_guard lock(m.mutex);
+  if (!m.settings.adaptive) {
+    return false;
+  }
+  m.late = m.late || lateness > 0;
+  return !m.drops_late;
+}
+
+gboolean src_event(GstBaseTransform* trans, GstEvent* event) {
+  if (GST_EVENT_TYPE(event) == GST_EVENT_QOS && takes_qos(trans, event)) {
+    return gst_pad_push_event(GST_BASE_TRANSFORM_SINK_PAD(trans), event);
+  }
+  return GST_BASE_TRANSFORM_CLASS(gst_nonlocal_denoise_parent_class)->src_event(trans, event);
+}
+
+gboolean stop(GstBaseTransform* trans) {
+  Members& m = members(trans);
+  m.state = State();
+  forget_frames(m);
+  const std::lock_guard lock(m.mutex);
+  m.noise_level = 0;
+  return TRUE;
+}
+
+void finalize(GObject* object) {
+  delete &members(object);
+  G_OBJECT_CLASS(gst_nonlocal_denoise_parent_class)->finalize(object);
+}
+
+}  // namespace
+
+static void gst_nonlocal_denoise_class_init(GstNonlocalDenoiseClass* klass) {
+  GST_DEBUG_CATEGORY_INIT(nonlocal_denoise_debug, "nonlocaldenoise", 0, "denoising by non-local means");
+  auto* object_class = G_OBJECT_CLASS(klass);
+  object_class->set_property = GST_DEBUG_FUNCPTR(set_property);
+  object_class->get_property = GST_DEBUG_FUNCPTR(get_property);
+  object_class->finalize = GST_DEBUG_FUNCPTR(finalize);
+  install_properties(object_class);
+  gst_type_mark_as_plugin_api(gst_nonlocal_denoise_preset_get_type(), GstPluginAPIFlags(0));
+
+  auto* element_class = GST_ELEMENT_CLASS(klass);
+  gst_element_class_set_static_metadata(
+      element_class, "Non-local means denoiser", "Filter/Effect/Video",
+      "Removes noise from video by averaging pixels whose surroundings look alike", "The nonlocal authors");
+  GstCaps* caps = gst_caps_from_string(kCaps);
+  gst_element_class_add_pad_template(element_class,
+                                     gst_pad_template_new("sink", GST_PAD_SINK, GST_PAD_ALWAYS, caps));
+  gst_element_class_add_pad_template(element_class,
+                                     gst_pad_template_new("src", GST_PAD_SRC, GST_PAD_ALWAYS, caps));
+  gst_caps_unref(caps);
+
+  auto* transform_class = GST_BASE_TRANSFORM_CLASS(klass);
+  transform_class->before_transform = GST_DEBUG_FUNCPTR(before_transform);
+  transform_class->sink_event = GST_DEBUG_FUNCPTR(sink_event);
+  transform_class->src_event = GST_DEBUG_FUNCPTR(src_event);
+  transform_class->stop = GST_DEBUG_FUNCPTR(stop);
+  auto* filter_class = GST_VIDEO_FILTER_CLASS(klass);
+  filter_class->set_info = GST_DEBUG_FUNCPTR(set_info);
+  filter_class->transform_frame_ip = GST_DEBUG_FUNCPTR(transform_frame_ip);
+}
+
+static void gst_nonlocal_denoise_init(GstNonlocalDenoise* self) {
+  self->m = new Members();
+  gst_base_transform_set_gap_aware(GST_BASE_TRANSFORM(self), TRUE);
+}

@@ -1,0 +1,40 @@
+// The planes of a GstVideoFrame as the views that the library filters.
+#pragma once
+
+#include <gst/video/video.h>
+
+#include <array>
+#include <span>
+
+#include "nonlocal/plane.h"
+
+namespace nonlocal {
+
+// 0 to 3 planes of one size that are filtered together, with weights in common.
+struct PlaneGroup {
+  std::array<Plane, 3> planes;
+  int count = 0;
+
+  [[nodiscard]] bool empty() const { return count == 0; }
+  [[nodiscard]] std::span<const Plane> all() const { return std::span(planes).first(count); }
+};
+
+// A frame's two groups: luma alone, or the three channels of packed RGB, and the two chroma planes where
+// there are any. Alpha and padding bytes are in neither.
+struct FramePlanes {
+  PlaneGroup luma;
+  PlaneGroup chroma;
+};
+
+// Has a frame of this format a chroma group?
+bool has_chroma(const GstVideoFormatInfo* format);
+
+// The views of a mapped frame of any format whose samples lie in whole bytes. Addresses and strides are the
+// frame's own, which GstVideoMeta may have set; a frame mapped for reading must only be read.
+FramePlanes planes_of(const GstVideoFrame& frame);
+
+// Every second row, from the first (field 0, the top one) or the second (field 1); a group that has no such
+// row comes back empty.
+FramePlanes field_of(const FramePlanes& frame, int field);
+
+}  // namespace nonlocal

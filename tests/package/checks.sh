@@ -1,0 +1,32 @@
+# shellcheck shell=bash
+# What the tests of packages share.
+set -euo pipefail
+work=$(mktemp -d "/tmp/nonlocal package.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+# Nothing but what is installed may be found.
+unset GST_PLUGIN_PATH GST_PLUGIN_PATH_1_0 LD_LIBRARY_PATH PKG_CONFIG_PATH
+export GST_REGISTRY=$work/registry.bin
+
+fail() {
+  echo "$*" >&2
+  exit 1
+}
+
+must_exist() { # PATTERN...: of files
+  local pattern
+  for pattern; do compgen -G "$pattern" >/dev/null || fail "nothing is installed as $pattern"; done
+}
+
+# The element, the program and the pipelines of a tree must work from where they lie.
+must_work() { # PREFIX
+  local plugin
+  plugin=$(find "$1" -name libgstnonlocal.so)
+  GST_PLUGIN_PATH=$(dirname "$plugin") gst-inspect-1.0 nonlocaldenoise >inspected || fail "no element in $plugin"
+  grep -qF "$plugin" inspected || fail "nonlocaldenoise comes from elsewhere: $(grep Filename inspected)"
+  find "$1" -type f \( -name '*.so*' -o -path '*/bin/*' \) -exec ldd {} + >linked
+  ! grep 'not found' linked || fail "libraries are not found"
+  GST_PLUGIN_PATH=$(dirname "$plugin") "$1/share/nonlocal/pipelines/camera" test --output none --frames 2 \
+    -- preset=fast >/dev/null
+  [ ! -e "$1/bin/nonlocal" ] || "$1/bin/nonlocal" --version >/dev/null
+}

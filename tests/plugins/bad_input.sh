@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# What cannot be must end in words, not in a crash.
+. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+refused() { # PATTERN PIPELINE...: must fail as programs fail and say something that matches
+  local pattern=$1 output status
+  shift
+  output=$(gst gst-launch-1.0 "$@" 2>&1)
+  status=$?
+  [ $status -ne 0 ] || fail "expected a failure: gst-launch-1.0 $*" "$output"
+  [ $status -lt 126 ] || fail "died ($status): gst-launch-1.0 $*" "$output"
+  grep -qE "$pattern" <<<"$output" || fail "expected '$pattern' from: gst-launch-1.0 $*" "$output"
+}
+complained() { # PATTERN PIPELINE...: must go on, with a warning that matches
+  local pattern=$1 output
+  shift
+  output=$(GST_DEBUG=nonlocaldenoise:2 gst gst-launch-1.0 "$@" 2>&1) || fail "exit status $?: gst-launch-1.0 $*" "$output"
+  grep -qE "$pattern" <<<"$output" || fail "expected '$pattern' from: gst-launch-1.0 $*" "$output"
+}
+source="videotestsrc num-buffers=2"
+small=video/x-raw,format=I420,width=16,height=16
+
+# Caps: formats it does not know, memory it cannot map, no video at all, sizes beyond the library's.
+for caps in video/x-raw,format=ARGB64 video/x-raw,format=v210 "video/x-raw(memory:GLMemory)" audio/x-raw; do
+  # shellcheck disable=SC2086
+  refused "could not link|not-negotiated|can't handle caps" $source ! "$caps" ! nonlocaldenoise ! fakesink
+done
+# shellcheck disable=SC2086
+refused "could not link|not-negotiated|can't handle caps" $source ! video/x-raw,format=GRAY8,width=40000,height=1 ! nonlocaldenoise ! fakesink
+# shellcheck disable=SC2086
+refused "could not link|not-negotiated|can't handle caps" $source ! $small ! nonlocaldenoise ! video/x-raw,format=RGB ! fakesink
+
+# Properties: no such one, no such value, read-only.
+# shellcheck disable=SC2086
+{
+  refused 'no property "sgima"' $source ! nonlocaldenoise sgima=3 ! fakesink
+  refused 'could not set property "preset".*"turbo"' $source ! nonlocaldenoise preset=turbo ! fakesink
+  refused 'could not set property "sigma".*"loud"' $source ! nonlocaldenoise sigma=loud ! fakesink
+}
+# Out of range: GObject says so and keeps the old value.
+# shellcheck disable=SC2086
+for setting in sigma=1e9 sigma=-2 sigma=nan strength=11 chroma-strength=-1 patch-size=-3 patch-size=17 search-size=65 \
+  n-threads=-1 n-threads=100000; do
+  complained "out of range for property '${setting%%=*}'" $source ! $small ! nonlocaldenoise "$setting" ! fakesink
+done
+# Even sizes: the next odd one.
+# shellcheck disable=SC2086
+{
+  complained 'patch-size: expected 0 or an odd number from 1 on, got 4; using 5' \
+    $source ! $small ! nonlocaldenoise patch-size=4 ! fakesink
+  complained 'search-size: expected 0 or an odd number from 3 on, got 1; using 3' \
+    $source ! $small ! nonlocaldenoise search-size=1 ! fakesink
+}
+exit 0

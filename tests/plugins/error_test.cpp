@@ -1,0 +1,82 @@
+// What the library throws becomes an error message, whatever it is. This program has a NonLocalMeans::filter
+// of its own, which the dynamic linker prefers to the library's.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <new>
+
+#include "nonlocal/error.h"
+#include "nonlocal/non_local_means.h"
+#include "support.h"
+
+static std::function<void()> fail;
+
+namespace nonlocal {
+
+__attribute__((visibility("default"))) void NonLocalMeans::filter(std::span<const ConstPlane>,
+                                                                  std::span<const Plane>,
+                                                                  const NonLocalMeansParameters&) {
+  fail();
+}
+
+}  // namespace nonlocal
+
+namespace nonlocal::test {
+namespace {
+
+struct Outcome {
+  GstFlowReturn flow;
+  std::string domain;
+  int code;
+  std::string details;
+};
+
+Outcome outcome_of(const std::function<void()>& failure) {
+  fail = failure;
+  const GstVideoInfo info = video_info(GST_VIDEO_FORMAT_GRAY8, 16, 16);
+  Harness harness(info);
+  harness.set("sigma", "20");
+  Outcome outcome{harness.push(noisy_frame(info)), "", -1, ""};
+  EXPECT_FALSE(harness.pull());
+  const std::vector<Message> errors = harness.messages(GST_MESSAGE_ERROR);
+  EXPECT_EQ(errors.size(), 1u);
+  if (!errors.empty()) {
+    GError* error = nullptr;
+    gchar* details = nullptr;
+    gst_message_parse_error(errors[0].get(), &error, &details);
+    outcome.domain = g_quark_to_string(error->domain);
+    outcome.code = error->code;
+    outcome.details = details;
+    EXPECT_GT(std::string(error->message).size(), 20u);
+    g_error_free(error);
+    g_free(details);
+  }
+  return outcome;
+}
+
+TEST(Errors, AnInvalidArgumentIsOneOfSettings) {
+  const Outcome outcome = outcome_of([] { throw InvalidArgument("expected a cat, got a dog"); });
+  EXPECT_EQ(outcome.flow, GST_FLOW_ERROR);
+  EXPECT_EQ(outcome.domain, g_quark_to_string(GST_LIBRARY_ERROR));
+  EXPECT_EQ(outcome.code, GST_LIBRARY_ERROR_SETTINGS);
+  EXPECT_NE(outcome.details.find("expected a cat, got a dog"), std::string::npos) << outcome.details;
+}
+
+TEST(Errors, NoMemoryIsOneOfResources) {
+  const Outcome outcome = outcome_of([] { throw std::bad_alloc(); });
+  EXPECT_EQ(outcome.flow, GST_FLOW_ERROR);
+  EXPECT_EQ(outcome.domain, g_quark_to_string(GST_RESOURCE_ERROR));
+  EXPECT_EQ(outcome.code, GST_RESOURCE_ERROR_NO_SPACE_LEFT);
+  EXPECT_NE(outcome.details.find("16x16"), std::string::npos) << outcome.details;
+}
+
+TEST(Errors, AnyOtherIsOneOfTheLibrary) {
+  const Outcome outcome = outcome_of([] { throw std::logic_error("the sky fell"); });
+  EXPECT_EQ(outcome.flow, GST_FLOW_ERROR);
+  EXPECT_EQ(outcome.domain, g_quark_to_string(GST_LIBRARY_ERROR));
+  EXPECT_EQ(outcome.code, GST_LIBRARY_ERROR_FAILED);
+  EXPECT_NE(outcome.details.find("the sky fell"), std::string::npos) << outcome.details;
+}
+
+}  // namespace
+}  // namespace nonlocal::test

@@ -1,0 +1,259 @@
+// Pixels: every format, odd sizes and any layout in memory give what the library gives on plain planes.
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include "nonlocal/non_local_means.h"
+#include "support.h"
+
+namespace nonlocal::test {
+namespace {
+
+constexpr int kWidths[] = {1, 2, 3, 17, 321};
+constexpr int kHeight = 7;
+constexpr double kSigma = 20;
+
+struct Strengths {
+  double luma;
+  double chroma;
+};
+
+void configure(Harness& harness, const Strengths& strengths) {
+  harness.set("sigma", std::to_string(kSigma)).set("patch-size", "3").set("search-size", "5");
+  harness.set("strength", std::to_string(strengths.luma))
+      .set("chroma-strength", std::to_string(strengths.chroma));
+}
+
+// Samples as planes of their own, two bytes each where they are deep.
+struct PlainPlane {
+  PlainPlane(const std::vector<int>& samples, int width, int bit_depth)
+      : width(width), height(static_cast<int>(samples.size()) / width), bit_depth(bit_depth) {
+    const int bytes = bit_depth > 8 ? 2 : 1;
+    data.resize(samples.size() * bytes);
+    for (std::size_t i = 0; i < samples.size(); ++i) {
+      if (bytes == 1) {
+        data[i] = static_cast<std::byte>(samples[i]);
+      } else {
+        reinterpret_cast<std::uint16_t*>(data.data())[i] = static_cast<std::uint16_t>(samples[i]);
+      }
+    }
+  }
+  Plane view() { return {data.data(), width, height, width * (bit_depth > 8 ? 2 : 1), bit_depth}; }
+  std::vector<int> samples() const {
+    std::vector<int> all;
+    const auto count = static_cast<std::size_t>(width) * height;
+    for (std::size_t i = 0; i < count; ++i) {
+      all.push_back(bit_depth > 8 ? reinterpret_cast<const std::uint16_t*>(data.data())[i]
+                                  : std::to_integer<int>(data[i]));
+    }
+    return all;
+  }
+  std::vector<std::byte> data;
+  int width;
+  int height;
+  int bit_depth;
+};
+
+// Components first .. first + count - 1, filtered together.
+void filter_components(std::vector<std::vector<int>>& samples, const GstVideoInfo& info, int first, int count,
+                       double strength) {
+  if (strength == 0) {
+    return;
+  }
+  std::vector<PlainPlane> planes;
+  for (int i = first; i < first + count; ++i) {
+    planes.emplace_back(samples[i], GST_VIDEO_INFO_COMP_WIDTH(&info, i), GST_VIDEO_INFO_COMP_DEPTH(&info, i));
+  }
+  std::vector<ConstPlane> in;
+  std::vector<Plane> out;
+  for (PlainPlane& plane : planes) {
+    in.push_back(plane.view());
+    out.push_back(plane.view());
+  }
+  NonLocalMeans().filter(in, out, {.patch_size = 3, .search_size = 5, .sigma = kSigma, .strength = strength});
+  for (int i = 0; i < count; ++i) {
+    samples[first + i] = planes[i].samples();
+  }
+}
+
+std::vector<std::vector<int>> expected(GstBuffer* buffer, const GstVideoInfo& info,
+                                       const Strengths& strengths) {
+  auto samples = all_samples_of(buffer, info);
+  const bool rgb = GST_VIDEO_INFO_IS_RGB(&info);
+  filter_components(samples, info, 0, rgb ? 3 : 1, strengths.luma);
+  if (GST_VIDEO_INFO_IS_YUV(&info)) {
+    filter_components(samples, info, 1, 2, strengths.chroma);
+  }
+  return samples;
+}
+
+class Formats : public testing::TestWithParam<GstVideoFormat> {};
+
+TEST_P(Formats, GiveWhatTheLibraryGivesOnPlainPlanes) {
+  for (const int width : kWidths) {
+    SCOPED_TRACE(width);
+    const GstVideoInfo info = video_info(GetParam(), width, kHeight);
+    const Strengths strengths{1.5, 0.7};
+    Harness harness(info);
+    configure(harness, strengths);
+    Buffer in = noisy_frame(info);
+    const auto wanted = expected(in.get(), info, strengths);
+    const Buffer out = harness.filter(std::move(in));
+    ASSERT_TRUE(out);
+    EXPECT_EQ(all_samples_of(out.get(), info), wanted);
+  }
+}
+
+TEST_P(Formats, PaddedAndOffsetPlanesGiveTheSamePixelsAndNothingElseIsWritten) {
+  for (const int width : kWidths) {
+    SCOPED_TRACE(width);
+    const GstVideoInfo info = video_info(GetParam(), width, kHeight);
+    Harness harness(info);
+    configure(harness, {1, 1});
+    Buffer packed = noisy_frame(info);
+    Buffer padded = padded_frame(packed.get(), info);
+    const Bytes before = bytes_of(padded.get());
+    const std::vector<bool> belongs = sample_bytes(padded.get(), info);
+    const Buffer from_packed = harness.filter(std::move(packed));
+    const Buffer from_padded = harness.filter(std::move(padded));
+    ASSERT_TRUE(from_packed && from_padded);
+    EXPECT_EQ(all_samples_of(from_padded.get(), info), all_samples_of(from_packed.get(), info));
+    const Bytes after = bytes_of(from_padded.get());
+    ASSERT_EQ(after.size(), before.size());
+    for (std::size_t i = 0; i < before.size(); ++i) {
+      ASSERT_TRUE(belongs[i] || after[i] == before[i]) << "byte " << i << " is no sample but was written";
+    }
+  }
+}
+
+TEST_P(Formats, LumaAndChromaHaveTheirOwnStrength) {
+  const GstVideoInfo info = video_info(GetParam(), 33, 16);
+  for (const Strengths strengths : {Strengths{0, 1}, Strengths{1, 0}}) {
+    Harness harness(info);
+    configure(harness, strengths);
+    Buffer in = noisy_frame(info);
+    const auto before = all_samples_of(in.get(), info);
+    const Buffer out = harness.filter(std::move(in));
+    ASSERT_TRUE(out);
+    const auto after = all_samples_of(out.get(), info);
+    const bool yuv = GST_VIDEO_INFO_IS_YUV(&info);
+    for (std::size_t i = 0; i < before.size(); ++i) {
+      const bool filtered = (yuv && i > 0 ? strengths.chroma : strengths.luma) > 0;
+      EXPECT_EQ(after[i] != before[i], filtered) << "component " << i;
+    }
+  }
+}
+
+// Alpha and padding bytes of the packed frame, too.
+TEST_P(Formats, KeepWhatIsNoColour) {
+  const GstVideoInfo info = video_info(GetParam(), 17, kHeight);
+  Harness harness(info);
+  configure(harness, {1, 1});
+  Buffer in = noisy_frame(info);
+  const Bytes before = bytes_of(in.get());
+  const std::vector<bool> belongs = sample_bytes(in.get(), info);
+  const Buffer out = harness.filter(std::move(in));
+  ASSERT_TRUE(out);
+  const Bytes after = bytes_of(out.get());
+  EXPECT_NE(after, before);
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    ASSERT_TRUE(belongs[i] || after[i] == before[i]) << "byte " << i << " is no sample but was written";
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Formats, testing::ValuesIn(formats()), [](const auto& format) {
+  return std::string(gst_video_format_to_string(format.param));
+});
+
+// GStreamer's own converter agrees where the samples lie: filtering P010 is filtering I420_10LE.
+TEST(DeepFormats, P010IsI420InAnotherOrder) {
+  const auto filter_as = [](const std::string& format) {
+    const GstVideoInfo info = video_info(GST_VIDEO_FORMAT_I420_10LE, 32, 16);
+    Harness harness(info, "videoconvert dither=none ! video/x-raw,format=" + format +
+                              " ! nonlocaldenoise sigma=20 search-size=5 ! videoconvert dither=none ! "
+                              "capsfilter caps=video/x-raw,format=I420_10LE");
+    const Buffer out = harness.filter(noisy_frame(info));
+    return out ? all_samples_of(out.get(), info) : std::vector<std::vector<int>>();
+  };
+  const auto direct = filter_as("I420_10LE");
+  EXPECT_FALSE(direct.empty());
+  EXPECT_EQ(filter_as("P010_10LE"), direct);
+}
+
+TEST(DeepFormats, HoldValuesThatEightBitsCannot) {
+  for (const GstVideoFormat format : formats()) {
+    const GstVideoInfo info = video_info(format, 33, 16);
+    const int depth = GST_VIDEO_INFO_COMP_DEPTH(&info, 0);
+    if (depth == 8) {
+      continue;
+    }
+    SCOPED_TRACE(gst_video_format_to_string(format));
+    Harness harness(info);
+    configure(harness, {1, 1});
+    const Buffer out = harness.filter(noisy_frame(info));
+    ASSERT_TRUE(out);
+    for (const std::vector<int>& component : all_samples_of(out.get(), info)) {
+      std::array<int, 4> remainders{};  // of the two lowest bits that 8 bits do not have
+      for (const int value : component) {
+        EXPECT_LT(value, 1 << depth);
+        ++remainders[(value >> (depth - 10)) % 4];
+      }
+      for (const int count : remainders) {
+        EXPECT_GT(count, 0);
+      }
+    }
+  }
+}
+
+// Each field of an interlaced frame is a picture of its own: filtering it must not mix in the other.
+TEST(Interlaced, FieldsAreFilteredApart) {
+  for (const int height : {1, 2, 7, 16}) {
+    SCOPED_TRACE(height);
+    const GstVideoInfo frame =
+        video_info(GST_VIDEO_FORMAT_GRAY8, 33, height, GST_VIDEO_INTERLACE_MODE_INTERLEAVED);
+    Harness interlaced(frame);
+    configure(interlaced, {1, 1});
+    Buffer in = noisy_frame(frame);
+    const std::vector<int> before = samples_of(in.get(), frame, 0);
+    const Buffer out = interlaced.filter(std::move(in));
+    ASSERT_TRUE(out);
+    const std::vector<int> after = samples_of(out.get(), frame, 0);
+    for (int field = 0; field < 2; ++field) {
+      std::vector<int> rows;
+      std::vector<int> got;
+      for (int y = field; y < height; y += 2) {
+        rows.insert(rows.end(), before.begin() + 33 * y, before.begin() + 33 * (y + 1));
+        got.insert(got.end(), after.begin() + 33 * y, after.begin() + 33 * (y + 1));
+      }
+      if (rows.empty()) {
+        continue;
+      }
+      std::vector<std::vector<int>> wanted{rows};
+      filter_components(wanted, frame, 0, 1, 1);
+      EXPECT_EQ(got, wanted[0]) << "field " << field;
+    }
+  }
+}
+
+// A mixed stream says of each frame what it is.
+TEST(Interlaced, MixedStreamsTellFrameByFrame) {
+  const GstVideoInfo mixed = video_info(GST_VIDEO_FORMAT_I420, 33, 16, GST_VIDEO_INTERLACE_MODE_MIXED);
+  const auto filter_as = [](const GstVideoInfo& info, bool flagged) {
+    Harness harness(info);
+    configure(harness, {1, 1});
+    Buffer in = noisy_frame(info);
+    if (flagged) {
+      GST_BUFFER_FLAG_SET(in.get(), GST_VIDEO_BUFFER_FLAG_INTERLACED);
+    }
+    return bytes_of(harness.filter(std::move(in)).get());
+  };
+  const GstVideoInfo interleaved =
+      video_info(GST_VIDEO_FORMAT_I420, 33, 16, GST_VIDEO_INTERLACE_MODE_INTERLEAVED);
+  const GstVideoInfo progressive = video_info(GST_VIDEO_FORMAT_I420, 33, 16);
+  EXPECT_EQ(filter_as(mixed, true), filter_as(interleaved, true));
+  EXPECT_EQ(filter_as(mixed, false), filter_as(progressive, false));
+  EXPECT_NE(filter_as(mixed, true), filter_as(mixed, false));
+}
+
+}  // namespace
+}  // namespace nonlocal::test

@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# What gst-inspect-1.0 says of the element, and the linker of the plugin: inspect.sh PLUGIN ELEMENT
+. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+plugin=$1
+element=$2
+
+gst gst-inspect-1.0 --exists "$element" || fail "gst-inspect-1.0 does not find $element"
+blacklisted=$(gst gst-inspect-1.0 -b)
+! grep -q nonlocal <<<"$blacklisted" || fail "blacklisted: $blacklisted"
+
+# A sanitizer's symbols come from the program.
+if [ -z "${SANITIZER_RUNTIME:-}" ]; then
+  missing=$(ldd -r "$plugin" 2>&1 | grep -E 'undefined symbol|not found')
+  [ -z "$missing" ] || fail "$missing"
+fi
+
+description=$(gst gst-inspect-1.0 "$element") || fail "gst-inspect-1.0 $element fails"
+expect() { # PATTERN: an extended regular expression that a line must match
+  grep -qE "$1" <<<"$description" || fail "gst-inspect-1.0 $element: no line matches '$1' in:" "$description"
+}
+expect '^ +Rank +none \(0\)$'
+expect '^ +Klass +Filter/Effect/Video$'
+expect '^ +License +LGPL$'
+expect '^ +Source module +nonlocal$'
+expect '^ +Binary package +[^ ]'
+expect '^ +Origin URL +[^ ]'
+! grep -qiE 'unknown|example\.(com|org)' <<<"$description" || fail "not a real origin:" "$description"
+
+property() { # NAME: its lines
+  awk -v name="$1" '/^  [a-z][a-z-]* *:/ { inside = ($1 == name) } inside' <<<"$description"
+}
+expect_of() { # PROPERTY PATTERN
+  grep -qE "$2" <<<"$(property "$1")" || fail "$1: expected '$2' in:" "$(property "$1")"
+}
+playing='changeable in NULL, READY, PAUSED or PLAYING state'
+for name in sigma strength chroma-strength patch-size search-size preset; do
+  expect_of "$name" "controllable, $playing"
+done
+for name in n-threads message adaptive; do
+  expect_of "$name" "$playing"
+done
+expect_of noise-level 'flags: readable$'
+# A blurb is the manual: it names the unit, the range and the default.
+for name in sigma strength chroma-strength patch-size search-size preset n-threads noise-level message adaptive; do
+  expect_of "$name" '(8-bit code values|without unit|in samples|as a count|true.* or false)'
+  expect_of "$name" '(default|Default:)'
+done
+for name in sigma strength chroma-strength patch-size search-size n-threads noise-level; do
+  expect_of "$name" '[0-9] .*to [0-9]+|[0-9] to [0-9]+'
+done
+exit 0

@@ -1,0 +1,151 @@
+// What cannot work is said in one line that names the cause, with a status that is not 0, and leaves nothing
+// behind.
+#include <algorithm>
+#include <regex>
+
+#include "support.h"
+
+namespace {
+
+class BadInputTest : public ToolTest {
+ protected:
+  static void expect_refusal(const std::string& command, const std::string& message, int status = 1) {
+    const auto before = files();
+    const Outcome outcome = run(command);
+    EXPECT_EQ(outcome.status, status) << command << "\n" << outcome.err;
+    EXPECT_TRUE(std::regex_search(outcome.err, std::regex(message)))
+        << command << "\nexpected: " << message << "\ncame: " << outcome.err;
+    EXPECT_EQ(std::ranges::count(outcome.err, '\n'), 1) << outcome.err;
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_EQ(files(), before) << command;
+  }
+};
+
+TEST_F(BadInputTest, InputIsNotThere) {
+  expect_refusal("$TOOL filter none.mkv out.mkv", "^nonlocal: none.mkv: no such file");
+}
+
+TEST_F(BadInputTest, InputIsAFolder) {
+  expect_refusal("$TOOL filter . out.mkv", "^nonlocal: .: is a folder");
+}
+
+TEST_F(BadInputTest, InputIsEmpty) {
+  must("touch empty.mp4");
+  expect_refusal("$TOOL filter empty.mp4 out.mkv", "^nonlocal: empty.mp4: is empty");
+}
+
+TEST_F(BadInputTest, InputIsText) {
+  must("for i in $(seq 200); do echo 'this is no video at all'; done > text.mp4");
+  expect_refusal("$TOOL filter text.mp4 out.mkv", "^nonlocal: text.mp4: no video");
+}
+
+TEST_F(BadInputTest, InputIsNoise) {
+  must("head -c 20000 <(yes '\x01\xfe\x03garbage' | tr g '\\0') > garbage.mkv");
+  expect_refusal("$TOOL filter garbage.mkv out.mkv", "^nonlocal: garbage.mkv: no video");
+}
+
+TEST_F(BadInputTest, InputHasOnlySound) {
+  must("ffmpeg -v error -f lavfi -i sine=duration=1 -c:a aac sound.mp4");
+  must("ffmpeg -v error -f lavfi -i sine=duration=1 sound.wav");
+  expect_refusal("$TOOL filter sound.mp4 out.mkv", "^nonlocal: sound.mp4: no video in it");
+  expect_refusal("$TOOL filter sound.wav out.mkv", "^nonlocal: sound.wav: no video in it");
+}
+
+TEST_F(BadInputTest, InputIsAPicture) {
+  must("ffmpeg -v error -f lavfi -i testsrc2=size=64x64 -frames:v 1 picture.png");
+  expect_refusal("$TOOL filter picture.png out.mkv", "^nonlocal: picture.png: no video in it");
+}
+
+// Its index is at the end, which is not there.
+TEST_F(BadInputTest, InputIsACutMp4) {
+  make_video("whole.mp4", 50, "-c:v libx264");
+  must("head -c $(($(stat -c %s whole.mp4) * 2 / 3)) whole.mp4 > cut.mp4");
+  expect_refusal("$TOOL filter cut.mp4 out.mkv", "^nonlocal: cut.mp4: no video");
+}
+
+// Its index is at the beginning, and promises more than comes. What comes is kept; it is not a whole film.
+TEST_F(BadInputTest, InputIsACutMatroska) {
+  make_video("whole.mkv", 80, "-c:v libx264 -g 10");
+  must("head -c $(($(stat -c %s whole.mkv) * 2 / 3)) whole.mkv > cut.mkv");
+  const Outcome outcome = run("$TOOL filter cut.mkv out.mkv --preset fast --json");
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const auto result = nlohmann::json::parse(outcome.out);
+  EXPECT_GT(result["frames_in"], 10);
+  EXPECT_LT(result["frames_in"], 80);
+  EXPECT_EQ(result["frames_out"], result["frames_in"]);
+  EXPECT_EQ(count_frames("out.mkv"), result["frames_in"]);
+  EXPECT_NE(outcome.err.find("warning: cut.mkv: its last frame is at "), std::string::npos) << outcome.err;
+}
+
+TEST_F(BadInputTest, OutputCannotBe) {
+  make_video("in.mkv", 2);
+  must("mkdir folder.mkv; touch file");
+  expect_refusal("$TOOL filter in.mkv out.xyz",
+                 "^nonlocal: out.xyz: the output's name must end in .mkv, .mp4 or .mov");
+  expect_refusal("$TOOL filter in.mkv out", "^nonlocal: out: the output's name must end in");
+  expect_refusal("$TOOL filter in.mkv none/out.mkv", "^nonlocal: none/out.mkv: no such folder: none");
+  expect_refusal("$TOOL filter in.mkv folder.mkv", "^nonlocal: folder.mkv: is a folder");
+  expect_refusal("$TOOL filter in.mkv file/out.mkv", "^nonlocal: file/out.mkv: ");
+  expect_refusal("$TOOL filter in.mkv /proc/out.mkv", "^nonlocal: /proc/out.mkv: cannot be written: ");
+  expect_refusal("$TOOL filter in.mkv ./in.mkv", "^nonlocal: ./in.mkv: the output is the input itself");
+}
+
+TEST_F(BadInputTest, DiskIsFull) {
+  make_video("in.mkv", 2);
+  expect_refusal("ulimit -f 1; trap '' XFSZ; $TOOL filter in.mkv out.mkv --preset fast --quality 0",
+                 "^nonlocal: in.mkv: .*(write|writing).*; out.mkv was not written");
+}
+
+TEST_F(BadInputTest, AudioDoesNotFitTheContainer) {
+  make_video_with_sound("in.mkv", "-c:a flac");
+  expect_refusal("$TOOL filter in.mkv out.mp4", "^nonlocal: out.mp4: .*audio/x-flac.*write a .mkv file");
+}
+
+TEST_F(BadInputTest, SettingsOutOfRange) {
+  make_video("in.mkv", 2);
+  expect_refusal("$TOOL filter in.mkv out.mkv --sigma 500", "takes for sigma from -1 to 100, not 500");
+  expect_refusal("$TOOL filter in.mkv out.mkv --strength ten", "takes for strength from 0 to 10, not ten");
+  expect_refusal("$TOOL filter in.mkv out.mkv --search-size 99",
+                 "takes for search-size from 0 to 63, not 99");
+  expect_refusal("$TOOL filter in.mkv out.mkv --preset best",
+                 "takes for preset one of fast, balanced, quality, not best");
+  expect_refusal("$TOOL filter in.mkv out.mkv --quality 60", "--quality", 2);
+}
+
+TEST_F(BadInputTest, PictureCannotBe) {
+  make_video("in.mkv", 2);
+  expect_refusal("$TOOL filter in.mkv out.mkv --picture out.jpg",
+                 "^nonlocal: out.jpg: the picture's name must end in .png");
+  expect_refusal("$TOOL filter in.mkv out.mkv --picture none/out.png",
+                 "^nonlocal: none/out.png: no such folder");
+}
+
+TEST_F(BadInputTest, ReferenceDoesNotFit) {
+  make_video("in.mkv", 3);
+  make_video("short.mkv", 2);
+  make_video("small.mkv", 3, "-vf scale=64:64 -c:v ffv1");
+  expect_refusal("$TOOL filter in.mkv out.mkv --preset fast --reference none.mkv",
+                 "^nonlocal: none.mkv: no such file");
+  expect_refusal("$TOOL filter in.mkv out.mkv --preset fast --reference small.mkv",
+                 "^nonlocal: small.mkv: the reference is 64x64, the input 96x64");
+  expect_refusal("$TOOL filter in.mkv out.mkv --preset fast --reference short.mkv",
+                 "^nonlocal: short.mkv: .*fewer frames than the input");
+}
+
+TEST_F(BadInputTest, ClipCannotBe) {
+  expect_refusal("$TOOL clip out.mp4", "^nonlocal: out.mp4: a clip is written without loss, as .mkv");
+  expect_refusal("$TOOL clip out.mkv --size 33x32", "^nonlocal: --size takes WIDTHxHEIGHT, both even");
+  expect_refusal("$TOOL clip out.mkv --size big", "^nonlocal: --size takes");
+  expect_refusal("$TOOL clip out.mkv --clean out.mkv", "^nonlocal: --clean");
+  expect_refusal("$TOOL clip none/out.mkv --size 64x64", "^nonlocal: none/out.mkv: no such folder");
+  expect_refusal("$TOOL clip out.mkv --sigma -3", "--sigma", 2);
+}
+
+TEST_F(BadInputTest, UsageIsWrong) {
+  expect_refusal("$TOOL", "nonlocal --help", 2);
+  expect_refusal("$TOOL sharpen a b", "nonlocal --help", 2);
+  expect_refusal("$TOOL filter only-one.mkv", "OUT", 2);
+  expect_refusal("$TOOL filter a.mkv b.mkv --sharpness 3", "--sharpness", 2);
+}
+
+}  // namespace

@@ -1,0 +1,11 @@
+// The subcommands, one file each. add_*() declares the options; the command runs as the parser's callback.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+namespace nonlocal::tools {
+
+void add_filter(CLI::App& app);
+void add_clip(CLI::App& app);
+
+}  // namespace nonlocal::tools

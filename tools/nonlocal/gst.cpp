@@ -1,0 +1,141 @@
+#include "gst.h"
+
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+
+#include "failure.h"
+#include "text.h"
+
+namespace nonlocal::tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr GstClockTime kTick = 100 * GST_MSECOND;
+
+volatile std::sig_atomic_t interrupted = 0;
+
+void on_interrupt(int) { interrupted = 1; }
+
+std::optional<fs::path> folder_beside_program(const char* relative) {
+  std::error_code error;
+  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  const fs::path folder = fs::weakly_canonical(program.parent_path() / relative, error);
+  if (!error && fs::exists(folder / "libgstnonlocal.so", error)) return folder;
+  return std::nullopt;
+}
+
+bool is_registered(const char* element) {
+  const std::unique_ptr<GstElementFactory, Releaser<gst_object_unref>> factory{
+      gst_element_factory_find(element)};
+  return factory != nullptr;
+}
+
+// Plugins in GST_PLUGIN_PATH come before installed ones.
+void put_first(const fs::path& folder) {
+  const char* before = std::getenv("GST_PLUGIN_PATH");
+  const std::string path = before && *before ? folder.string() + ":" + before : folder.string();
+  setenv("GST_PLUGIN_PATH", path.c_str(), 1);
+}
+
+std::string& told_folder() {
+  static std::string folder;
+  return folder;
+}
+
+void init() {
+  GError* error = nullptr;
+  if (gst_init_check(nullptr, nullptr, &error)) return;
+  const ErrorPtr owned{error};
+  throw Failure(std::string("GStreamer does not start: ") + (error ? error->message : "unknown reason"));
+}
+
+}  // namespace
+
+void start_gstreamer() {
+  // The path must be set before GStreamer starts: it reads it once.
+  const std::optional<fs::path> built = folder_beside_program(NONLOCAL_BUILT_PLUGINS);
+  const std::optional<fs::path> found = built ? built : folder_beside_program(NONLOCAL_INSTALLED_PLUGINS);
+  const bool system_wide = found && found->string().starts_with("/usr/lib/");
+  if (found && !system_wide) {
+    put_first(*found);
+    told_folder() = found->string();
+  }
+  init();
+  if (!is_registered("nonlocaldenoise"))
+    throw Failure(
+        "GStreamer finds no element nonlocaldenoise: set GST_PLUGIN_PATH to the folder of libgstnonlocal.so");
+}
+
+std::string plugin_folder() { return told_folder(); }
+
+Pipeline::Pipeline(const std::string& description) {
+  GError* raw_error = nullptr;
+  pipeline_.reset(
+      gst_parse_launch_full(description.c_str(), nullptr, GST_PARSE_FLAG_FATAL_ERRORS, &raw_error));
+  const ErrorPtr error{raw_error};
+  if (error) {
+    pipeline_.reset();
+    throw Failure(one_line(error->message) + " (is every package of tools/dependencies installed?)");
+  }
+}
+
+Pipeline::~Pipeline() {
+  if (pipeline_) stop();
+}
+
+void Pipeline::stop() { gst_element_set_state(pipeline_.get(), GST_STATE_NULL); }
+
+ElementPtr Pipeline::element(const char* name) const {
+  return ElementPtr{gst_bin_get_by_name(GST_BIN(pipeline_.get()), name)};
+}
+
+void Pipeline::play() {
+  if (gst_element_set_state(pipeline_.get(), GST_STATE_PLAYING) != GST_STATE_CHANGE_FAILURE) return;
+  check_errors();
+  throw Failure("the pipeline does not start");
+}
+
+void Pipeline::fail(GstMessage* message) const {
+  GError* raw_error = nullptr;
+  gchar* raw_details = nullptr;
+  gst_message_parse_error(message, &raw_error, &raw_details);
+  const ErrorPtr error{raw_error};
+  const StringPtr details{raw_details};
+  throw Failure(one_line(std::string(error->message) + " (" + GST_MESSAGE_SRC_NAME(message) + ")"));
+}
+
+void Pipeline::check_errors() {
+  const std::unique_ptr<GstBus, Releaser<gst_object_unref>> bus{gst_element_get_bus(pipeline_.get())};
+  const MessagePtr message{gst_bus_pop_filtered(bus.get(), GST_MESSAGE_ERROR)};
+  if (message) fail(message.get());
+}
+
+void Pipeline::wait_for_end(const std::function<void()>& tick) {
+  const std::unique_ptr<GstBus, Releaser<gst_object_unref>> bus{gst_element_get_bus(pipeline_.get())};
+  const auto ends = static_cast<GstMessageType>(GST_MESSAGE_ERROR | GST_MESSAGE_EOS);
+  while (true) {
+    const MessagePtr message{gst_bus_timed_pop_filtered(bus.get(), kTick, ends)};
+    tick();
+    check_interrupted();
+    if (!message) continue;
+    if (GST_MESSAGE_TYPE(message.get()) == GST_MESSAGE_EOS) return;
+    fail(message.get());
+  }
+}
+
+void catch_interrupts() {
+  struct sigaction action = {};
+  action.sa_handler = on_interrupt;
+  action.sa_flags = SA_RESETHAND;
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+}
+
+void check_interrupted() {
+  if (interrupted) throw Interrupted("interrupted: nothing was written");
+}
+
+}  // namespace nonlocal::tools

@@ -1,0 +1,76 @@
+// GStreamer made safe to hold: owning pointers, start-up with our plugin, and running a pipeline to its end.
+#pragma once
+
+#include <gst/gst.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace nonlocal::tools {
+
+template <auto release>
+struct Releaser {
+  template <typename T>
+  void operator()(T* pointer) const {
+    release(pointer);
+  }
+};
+
+// Their own unref functions are inline: as template arguments they would differ from file to file.
+struct MiniObjectReleaser {
+  template <typename T>
+  void operator()(T* object) const {
+    gst_mini_object_unref(GST_MINI_OBJECT_CAST(object));
+  }
+};
+
+using CapsPtr = std::unique_ptr<GstCaps, MiniObjectReleaser>;
+using SamplePtr = std::unique_ptr<GstSample, MiniObjectReleaser>;
+using MessagePtr = std::unique_ptr<GstMessage, MiniObjectReleaser>;
+using ErrorPtr = std::unique_ptr<GError, Releaser<g_error_free>>;
+using StringPtr = std::unique_ptr<char, Releaser<g_free>>;
+using ElementPtr = std::unique_ptr<GstElement, Releaser<gst_object_unref>>;
+using PadPtr = std::unique_ptr<GstPad, Releaser<gst_object_unref>>;
+
+// Starts GStreamer with the plugin that belongs to this program: the build tree's for a program in a build
+// tree, else the installed one. Throws Failure where there is no element nonlocaldenoise then.
+void start_gstreamer();
+
+// The folder that GST_PLUGIN_PATH must name so that gst-launch-1.0 finds the same plugin; empty where it
+// needs no telling.
+std::string plugin_folder();
+
+// A pipeline from the text that gst_parse_launch reads. It stops when this goes out of scope.
+class Pipeline {
+ public:
+  explicit Pipeline(const std::string& description);
+  ~Pipeline();
+  Pipeline(const Pipeline&) = delete;
+  Pipeline& operator=(const Pipeline&) = delete;
+
+  [[nodiscard]] GstElement* get() const { return pipeline_.get(); }
+  [[nodiscard]] ElementPtr element(const char* name) const;
+
+  void play();
+  void stop();
+
+  // Waits for the end of the stream, calling `tick` about ten times a second. Throws Failure for an error
+  // in the pipeline, and Interrupted for Ctrl-C.
+  void wait_for_end(const std::function<void()>& tick);
+
+  // Throws Failure with the first error that the pipeline has reported so far, if any.
+  void check_errors();
+
+ private:
+  [[noreturn]] void fail(GstMessage* message) const;
+
+  ElementPtr pipeline_;
+};
+
+// From here on Ctrl-C and a polite kill set a flag, which wait_for_end() and check_interrupted() turn into
+// Interrupted. A second Ctrl-C ends the process at once.
+void catch_interrupts();
+void check_interrupted();
+
+}  // namespace nonlocal::tools

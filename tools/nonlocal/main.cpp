@@ -1,0 +1,40 @@
+// nonlocal: denoises video files, and makes the noisy clip to try it on.
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+
+#include "commands.h"
+#include "failure.h"
+
+namespace {
+
+constexpr int kFailed = 1;
+constexpr int kWrongUsage = 2;
+constexpr int kInterrupted = 130;
+
+int fail(const std::string& message, int status) {
+  std::cerr << "nonlocal: " << message << std::endl;
+  return status;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app{"Video filters by non-local averaging.", "nonlocal"};
+  app.set_version_flag("--version", "nonlocal " NONLOCAL_VERSION);
+  app.require_subcommand(1);
+  nonlocal::tools::add_filter(app);
+  nonlocal::tools::add_clip(app);
+  try {
+    app.parse(argc, argv);
+    return 0;
+  } catch (const CLI::Success& help) {
+    return app.exit(help);
+  } catch (const CLI::ParseError& error) {
+    return fail(std::string(error.what()) + " (see nonlocal --help)", kWrongUsage);
+  } catch (const nonlocal::tools::Interrupted& error) {
+    return fail(error.what(), kInterrupted);
+  } catch (const std::exception& error) {
+    return fail(error.what(), kFailed);
+  }
+}

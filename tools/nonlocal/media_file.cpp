@@ -1,0 +1,123 @@
+#include "media_file.h"
+
+#include <gst/pbutils/pbutils.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+
+#include "failure.h"
+#include "gst.h"
+#include "text.h"
+
+namespace nonlocal::tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr GstClockTime kPatience = 60 * GST_SECOND;
+
+using DiscovererPtr = std::unique_ptr<GstDiscoverer, Releaser<g_object_unref>>;
+using InfoPtr = std::unique_ptr<GstDiscovererInfo, Releaser<g_object_unref>>;
+
+void check_readable(const std::string& path) {
+  std::error_code error;
+  if (!fs::exists(path, error)) throw Failure(path + ": no such file");
+  if (fs::is_directory(path, error)) throw Failure(path + ": is a folder, not a video file");
+  if (!std::ifstream(path, std::ios::binary)) throw Failure(path + ": cannot be read: permission denied");
+  if (fs::is_regular_file(path, error) && fs::file_size(path, error) == 0)
+    throw Failure(path + ": is empty, a video file was expected");
+}
+
+std::string missing_decoders(GstDiscovererInfo* info) {
+  std::string details;
+  const gchar** missing = gst_discoverer_info_get_missing_elements_installer_details(info);
+  // gstreamer|1.0|program|what is missing|how to ask an installer for it
+  for (; missing && *missing; ++missing) {
+    const std::unique_ptr<gchar*, Releaser<g_strfreev>> fields{g_strsplit(*missing, "|", 5)};
+    if (g_strv_length(fields.get()) >= 4)
+      details += (details.empty() ? "" : ", ") + std::string(fields.get()[3]);
+  }
+  return details.empty() ? "a decoder" : details;
+}
+
+InfoPtr discover(const std::string& path) {
+  const std::string absolute = fs::absolute(path).string();
+  const StringPtr uri{gst_filename_to_uri(absolute.c_str(), nullptr)};
+  GError* raw_error = nullptr;
+  const DiscovererPtr discoverer{gst_discoverer_new(kPatience, &raw_error)};
+  InfoPtr info{discoverer ? gst_discoverer_discover_uri(discoverer.get(), uri.get(), &raw_error) : nullptr};
+  const ErrorPtr error{raw_error};
+  const GstDiscovererResult result = info ? gst_discoverer_info_get_result(info.get()) : GST_DISCOVERER_ERROR;
+  if (result == GST_DISCOVERER_OK) return info;
+  if (result == GST_DISCOVERER_MISSING_PLUGINS)
+    throw Failure(path + ": GStreamer lacks " + missing_decoders(info.get()));
+  if (result == GST_DISCOVERER_TIMEOUT) throw Failure(path + ": reading its head took too long");
+  throw Failure(path + ": no video that GStreamer can read" +
+                (error ? " (" + one_line(error->message) + ")" : std::string()));
+}
+
+template <typename Use>
+void for_each_stream(GList* streams, Use use) {
+  for (GList* item = streams; item; item = item->next) use(GST_DISCOVERER_STREAM_INFO(item->data));
+  gst_discoverer_stream_info_list_free(streams);
+}
+
+int count(GList* streams) {
+  int n = 0;
+  for_each_stream(streams, [&](GstDiscovererStreamInfo*) { ++n; });
+  return n;
+}
+
+// H.264 and H.265 say their colours in the stream, and the parsers pass on what it says; decoders fill in a
+// guess where it says nothing, as they do for codecs that cannot say.
+bool says_no_colour(const GstStructure* coded) {
+  const bool could_say =
+      gst_structure_has_name(coded, "video/x-h264") || gst_structure_has_name(coded, "video/x-h265");
+  return could_say && !gst_structure_has_field(coded, "colorimetry");
+}
+
+void take_video(MediaFile& media, GstDiscovererVideoInfo* video) {
+  const CapsPtr caps{gst_discoverer_stream_info_get_caps(GST_DISCOVERER_STREAM_INFO(video))};
+  if (!caps || gst_caps_is_empty(caps.get()) || gst_caps_is_any(caps.get())) return;
+  const GstStructure* coded = gst_caps_get_structure(caps.get(), 0);
+  media.video_type = gst_structure_get_name(coded);
+  media.colour_unknown = says_no_colour(coded);
+  media.width = static_cast<int>(gst_discoverer_video_info_get_width(video));
+  media.height = static_cast<int>(gst_discoverer_video_info_get_height(video));
+  const double numerator = gst_discoverer_video_info_get_framerate_num(video);
+  media.frame_rate = numerator / gst_discoverer_video_info_get_framerate_denom(video);
+}
+
+void take_audio(MediaFile& media, GstDiscovererStreamInfo* stream) {
+  const CapsPtr caps{gst_discoverer_stream_info_get_caps(stream)};
+  if (!caps || gst_caps_is_empty(caps.get()) || gst_caps_is_any(caps.get())) return;
+  const GstStructure* coded = gst_caps_get_structure(caps.get(), 0);
+  AudioStream audio{gst_structure_get_name(coded)};
+  if (audio.type == "audio/mpeg") gst_structure_get_int(coded, "mpegversion", &audio.mpeg_version);
+  media.audio.push_back(audio);
+}
+
+}  // namespace
+
+int64_t MediaFile::expected_frames() const { return std::llround(seconds * frame_rate); }
+
+MediaFile inspect(const std::string& path) {
+  check_readable(path);
+  const InfoPtr info = discover(path);
+  MediaFile media;
+  for_each_stream(gst_discoverer_info_get_video_streams(info.get()), [&](GstDiscovererStreamInfo* stream) {
+    const auto video = GST_DISCOVERER_VIDEO_INFO(stream);
+    const bool wanted = media.video_type.empty() && !gst_discoverer_video_info_is_image(video);
+    wanted ? take_video(media, video) : void(++media.other_streams);
+  });
+  if (media.video_type.empty()) throw Failure(path + ": no video in it");
+  for_each_stream(gst_discoverer_info_get_audio_streams(info.get()),
+                  [&](GstDiscovererStreamInfo* stream) { take_audio(media, stream); });
+  media.other_streams += count(gst_discoverer_info_get_subtitle_streams(info.get()));
+  const GstClockTime duration = gst_discoverer_info_get_duration(info.get());
+  if (GST_CLOCK_TIME_IS_VALID(duration)) media.seconds = static_cast<double>(duration) / GST_SECOND;
+  return media;
+}
+
+}  // namespace nonlocal::tools

@@ -1,0 +1,33 @@
+// What is in a media file, as far as a filter needs to know.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace nonlocal::tools {
+
+struct AudioStream {
+  std::string type;      // of the coded stream: audio/mpeg, audio/x-opus, ...
+  int mpeg_version = 0;  // 2 and 4 for AAC, 1 for MP3, 0 for what is not audio/mpeg
+};
+
+struct MediaFile {
+  std::string video_type;       // of the first video stream as coded: video/x-h264, image/jpeg, ...
+  bool colour_unknown = false;  // the coded stream says nothing on its matrix, transfer and primaries
+  int width = 0;
+  int height = 0;
+  double frame_rate = 0;  // 0: not known, or variable
+  double seconds = 0;     // 0: not known
+  std::vector<AudioStream> audio;
+  int other_streams = 0;  // further videos, subtitles: what a filtered file leaves out
+
+  // How many frames this should come to; 0: not known.
+  [[nodiscard]] int64_t expected_frames() const;
+};
+
+// Reads the head of the file at `path`. Throws Failure if it is missing, no media file, or has no video in
+// it.
+MediaFile inspect(const std::string& path);
+
+}  // namespace nonlocal::tools

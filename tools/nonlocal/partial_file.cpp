@@ -1,0 +1,49 @@
+#include "partial_file.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "failure.h"
+
+namespace nonlocal::tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr mode_t kAsUmaskAllows = 0666;
+
+// Hidden, and with the extension that players and muxers go by.
+fs::path partial_name(const fs::path& target) {
+  const std::string stem = target.stem().string();
+  return target.parent_path() /
+         ("." + stem + "." + std::to_string(getpid()) + ".part" + target.extension().string());
+}
+
+}  // namespace
+
+PartialFile::PartialFile(fs::path target) : target_(std::move(target)), path_(partial_name(target_)) {
+  std::error_code error;
+  const fs::path folder = target_.has_parent_path() ? target_.parent_path() : fs::path(".");
+  if (!fs::exists(folder, error)) throw Failure(target_.string() + ": no such folder: " + folder.string());
+  if (fs::is_directory(target_, error)) throw Failure(target_.string() + ": is a folder, not a file");
+  const int file = open(path_.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, kAsUmaskAllows);
+  if (file < 0) throw Failure(target_.string() + ": cannot be written: " + std::strerror(errno));
+  close(file);
+}
+
+PartialFile::~PartialFile() {
+  std::error_code ignored;
+  if (!path_.empty()) fs::remove(path_, ignored);
+}
+
+void PartialFile::commit() {
+  std::error_code error;
+  fs::rename(path_, target_, error);
+  if (error) throw Failure(target_.string() + ": cannot be written: " + error.message());
+  path_.clear();
+}
+
+}  // namespace nonlocal::tools

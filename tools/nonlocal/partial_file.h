@@ -1,0 +1,29 @@
+// A file that appears under its name only when it is whole.
+#pragma once
+
+#include <filesystem>
+
+namespace nonlocal::tools {
+
+class PartialFile {
+ public:
+  // Creates an empty file beside `target`, which proves that it can be written there. Throws Failure if not.
+  explicit PartialFile(std::filesystem::path target);
+
+  // Removes what commit() has not renamed.
+  ~PartialFile();
+  PartialFile(const PartialFile&) = delete;
+  PartialFile& operator=(const PartialFile&) = delete;
+
+  // Where to write.
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+
+  // Gives the file its name, in the place of an older one. Throws Failure.
+  void commit();
+
+ private:
+  std::filesystem::path target_;
+  std::filesystem::path path_;
+};
+
+}  // namespace nonlocal::tools

@@ -1,0 +1,18 @@
+// How far are two frames of one format and size apart?
+#pragma once
+
+#include <gst/video/video.h>
+
+namespace nonlocal::tools {
+
+// In decibels, of one frame or averaged over frames. Identical frames count as kIdentical.
+struct Psnr {
+  double luma = 0;    // of all three channels for RGB
+  double chroma = 0;  // of both chroma planes together; 0 for gray and RGB
+};
+
+inline constexpr double kIdentical = 100;
+
+Psnr psnr(const GstVideoFrame& a, const GstVideoFrame& b);
+
+}  // namespace nonlocal::tools
