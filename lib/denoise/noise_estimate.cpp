@@ -447,7 +447,10 @@ std::optional<double> FrameNoise::estimate(const ConstPlane& plane, int threads)
     return std::nullopt;
   }
 
-  // How much clipping leaves depends on sigma.
+  // How much clipping leaves depends on sigma. Clipped noise ends up at about twice the first guess at most;
+  // what runs away is a picture of two values, such as writing, where the model does not hold.
+  constexpr double most_growth = 2.5;
+  double first = 0;
   double sigma = 0;
   for (int i = 0; i < 8; ++i) {
     choose_candidates(sigma);
@@ -456,6 +459,10 @@ std::optional<double> FrameNoise::estimate(const ConstPlane& plane, int threads)
     }
     const double last = sigma;
     sigma = std::sqrt(noise_variance(plane));
+    first = i == 0 ? sigma : first;
+    if (sigma > most_growth * first) {
+      return std::nullopt;
+    }
     if (std::abs(sigma - last) <= 0.005 * sigma) {
       break;
     }
