@@ -252,6 +252,7 @@ class FrameNoise {
   void choose_candidates(double sigma);
   void load_candidate(const ConstPlane& plane, const Candidate& candidate, Block& block) const;
   double noise_variance(const ConstPlane& plane);
+  double even_variance();
   template <typename Function>
   void for_each_block(Function function) const;
 
@@ -266,6 +267,7 @@ class FrameNoise {
   int top_ = 0;
   int bottom_ = 0;
   std::vector<Candidate> candidates_;
+  std::vector<float> block_energies_;  // of the candidates used, at the high frequencies
 };
 
 template <typename Function>
@@ -287,6 +289,7 @@ void FrameNoise::lay_grid(const ConstPlane& plane) {
   } while (static_cast<int64_t>(columns_) * rows_ > most_blocks);
   blocks_.resize(static_cast<std::size_t>(columns_) * rows_);
   candidates_.reserve(blocks_.size());
+  block_energies_.reserve(blocks_.size());
 }
 
 void FrameNoise::measure_blocks(const ConstPlane& plane, int threads) {
@@ -364,8 +367,19 @@ void FrameNoise::load_candidate(const ConstPlane& plane, const Candidate& candid
   }
 }
 
+// What the lower quartile of the blocks' energies tells of the variance. Noise is alike in all blocks: their
+// energies follow the chi-squared distribution. Writing and other edges differ from block to block, which the
+// quartile shows.
+double FrameNoise::even_variance() {
+  constexpr double quartile_of_chi_squared = 6.737;  // of high_count degrees of freedom
+  const auto quartile = block_energies_.begin() + static_cast<std::ptrdiff_t>(block_energies_.size() / 4);
+  std::nth_element(block_energies_.begin(), quartile, block_energies_.end());
+  return *quartile / quartile_of_chi_squared;
+}
+
 // Of the candidates, starts with the 1 % that hold least low frequencies, and doubles their number for as
-// long as what they measure does not rise by more than chance, that is, until texture comes in.
+// long as what they measure does not rise by more than chance, that is, until texture comes in. Where the
+// blocks are far more uneven than noise is, the even part of it counts.
 double FrameNoise::noise_variance(const ConstPlane& plane) {
   const std::size_t count = candidates_.size();
   const std::size_t first = std::max(std::min<std::size_t>(128, (count + 3) / 4), count / 100);
@@ -375,19 +389,25 @@ double FrameNoise::noise_variance(const ConstPlane& plane) {
   std::sort(candidates_.begin(), end);
 
   std::array<double, high_count> energy{};
+  block_energies_.clear();
   double variance = -1;
+  std::size_t accepted = 0;
   for (std::size_t used = 0, target = first; used < last; target = std::min(2 * target, last)) {
     for (; used < target; ++used) {
       Block block;
       load_candidate(plane, candidates_[used], block);
       std::size_t k = 0;
+      float block_energy = 0;
       for (int r = 0; r < block_size; ++r) {
         for (int c = 0; c < block_size; ++c) {
           if (order(r, c) >= lowest_high) {
-            energy[k++] += block[r][c] * block[r][c];
+            const float of_one = block[r][c] * block[r][c];
+            energy[k++] += of_one;
+            block_energy += of_one;
           }
         }
       }
+      block_energies_.push_back(block_energy);
     }
     std::array<double, high_count> variances = energy;
     for (double& value : variances) {
@@ -398,7 +418,10 @@ double FrameNoise::noise_variance(const ConstPlane& plane) {
       break;
     }
     variance = wider;
+    accepted = used;
   }
+  block_energies_.resize(accepted);
+  variance = std::min(variance, even_variance() / 0.7);
   return std::max(0.0, variance - rounding_variance(plane));
 }
 
@@ -424,7 +447,10 @@ std::optional<double> FrameNoise::estimate(const ConstPlane& plane, int threads)
     return std::nullopt;
   }
 
-  // How much clipping leaves depends on sigma.
+  // How much clipping leaves depends on sigma. Clipped noise ends up at about twice the first guess at most;
+  // what runs away is a picture of two values, such as writing, where the model does not hold.
+  constexpr double most_growth = 2.5;
+  double first = 0;
   double sigma = 0;
   for (int i = 0; i < 8; ++i) {
     choose_candidates(sigma);
@@ -433,6 +459,10 @@ std::optional<double> FrameNoise::estimate(const ConstPlane& plane, int threads)
     }
     const double last = sigma;
     sigma = std::sqrt(noise_variance(plane));
+    first = i == 0 ? sigma : first;
+    if (sigma > most_growth * first) {
+      return std::nullopt;
+    }
     if (std::abs(sigma - last) <= 0.005 * sigma) {
       break;
     }

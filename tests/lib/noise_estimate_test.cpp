@@ -297,6 +297,27 @@ TEST(NoiseEstimate, DrawingsHaveLittle) {
   EXPECT_LT(estimate(waves), 0.5);
 }
 
+// Lines of strokes of random length and slope, their edges smoothed, on plain paper or screen.
+TEST(NoiseEstimate, WritingHasNone) {
+  for (const auto& [ink, paper] : {std::pair(20.0, 235.0), {220.0, 30.0}}) {
+    std::mt19937 random(4);
+    Picture page = flat(paper, 640, 480);
+    for (int line = 20; line < 460; line += 18) {
+      for (int x = 20; x < 600; x += 3 + static_cast<int>(random() % 9)) {
+        const double slope = 0.25 * static_cast<double>(random() % 9) - 1;
+        const int height = 4 + static_cast<int>(random() % 9);
+        for (int y = 0; y < height; ++y) {
+          const double left = x + slope * y;
+          const auto column = static_cast<int>(std::floor(left));
+          page.at(column, line - y) += (ink - paper) * (1 - left + column);
+          page.at(column + 1, line - y) += (ink - paper) * (left - column);
+        }
+      }
+    }
+    EXPECT_LT(estimate(page), 0.5) << ink;
+  }
+}
+
 TEST(NoiseEstimate, DarkFrameWhoseNoiseIsClipped) {
   for (const double mean : {0.0, 5.0, 15.0}) {
     EXPECT_NEAR(estimate(add_noise(flat(mean), 10, 7)), 10, 2) << mean;
