@@ -270,7 +270,8 @@ TEST_F(FilterTest, HelpIsComplete) {
         "--search-size", "--threads", "--quality", "--picture", "--reference", "--json", "--quiet"})
     EXPECT_NE(filter.find(option), std::string::npos) << option;
   const std::string clip = must("$TOOL clip --help");
-  for (const char* option : {"OUT", "--clean", "--size", "--frames", "--fps", "--sigma", "--seed"})
+  for (const char* option :
+       {"OUT", "--clean", "--size", "--frames", "--fps", "--sigma", "--chroma-sigma", "--seed"})
     EXPECT_NE(clip.find(option), std::string::npos) << option;
 }
 

@@ -26,6 +26,7 @@ struct ClipOptions {
   int frames = 75;
   int fps = 25;
   double sigma = 15;
+  double chroma_sigma = -1;  // negative: half of sigma
   uint64_t seed = 1;
   bool quiet = false;
 };
@@ -83,13 +84,11 @@ uint64_t frame_seed(uint64_t seed, uint64_t frame) {
   return z ^ (z >> 31);
 }
 
-// Gaussian noise of one sigma in every plane, rounded and clipped to 0 .. 255.
-cv::Mat with_noise(const cv::Mat& samples, double sigma, uint64_t seed) {
+// Gaussian noise, rounded and clipped to 0 .. 255.
+void add_noise(cv::Mat samples, double sigma, cv::RNG& rng) {
   cv::Mat noise(samples.size(), CV_32F);
-  cv::RNG(seed).fill(noise, cv::RNG::NORMAL, 0, sigma);
-  cv::Mat noisy;
-  cv::add(samples, noise, noisy, cv::noArray(), CV_8U);
-  return noisy;
+  rng.fill(noise, cv::RNG::NORMAL, 0, sigma);
+  cv::add(samples, noise, samples, cv::noArray(), CV_8U);
 }
 
 // Writes I420 frames to a Matroska file without loss.
@@ -156,6 +155,11 @@ class LosslessWriter {
   int fps_;
 };
 
+// Chroma, made of all three channels and halved in size, has less of a sensor's noise.
+double chroma_sigma(const ClipOptions& options) {
+  return options.chroma_sigma < 0 ? options.sigma / 2 : options.chroma_sigma;
+}
+
 void check_name(const std::string& path) {
   if (std::filesystem::path(path).extension() != ".mkv")
     throw Failure(path + ": a clip is written without loss, as .mkv");
@@ -179,8 +183,11 @@ void run(const ClipOptions& options) {
     for (int i = 0; i < options.frames; ++i) {
       check_interrupted();
       const Yuv420 frame = to_yuv420(street.frame(static_cast<double>(i) / options.fps));
-      noisy.write(with_noise(frame.samples, options.sigma, frame_seed(options.seed, i)));
       if (clean) clean->write(frame.samples);
+      cv::RNG rng(frame_seed(options.seed, i));
+      add_noise(frame.y, options.sigma, rng);
+      for (const cv::Mat& plane : {frame.u, frame.v}) add_noise(plane, chroma_sigma(options), rng);
+      noisy.write(frame.samples);
       progress.show(i + 1, "");
     }
   }
@@ -205,9 +212,11 @@ void add_clip(CLI::App& app) {
   command->add_option("--fps", options->fps, "Frames a second")
       ->check(CLI::Range(1, 120))
       ->capture_default_str();
-  command->add_option("--sigma", options->sigma, "Standard deviation of the noise in every plane, of 255")
+  command->add_option("--sigma", options->sigma, "Standard deviation of the noise of luma, of 255")
       ->check(CLI::Range(0.0, 100.0))
       ->capture_default_str();
+  command->add_option("--chroma-sigma", options->chroma_sigma, "And of both chroma planes [half of --sigma]")
+      ->check(CLI::Range(0.0, 100.0));
   command->add_option("--seed", options->seed, "Of the picture and its noise: the same seed, the same frames")
       ->capture_default_str();
   command->add_flag("--quiet", options->quiet, "Show no progress");
