@@ -6,8 +6,6 @@
 // does not bias the high.
 #include "nonlocal/noise_estimate.h"
 
-#include <omp.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -19,6 +17,7 @@
 #include <vector>
 
 #include "core/planes.h"
+#include "core/workers.h"
 #include "nonlocal/error.h"
 
 namespace nonlocal {
@@ -293,14 +292,13 @@ void FrameNoise::lay_grid(const ConstPlane& plane) {
 }
 
 void FrameNoise::measure_blocks(const ConstPlane& plane, int threads) {
-#pragma omp parallel for num_threads(threads) schedule(static)
-  for (int y = 0; y < rows_; ++y) {
+  Workers::shared().run(rows_, threads, [&](int y, int) {
     for (int x = 0; x < columns_; ++x) {
       Block block;
       load(plane, x * grid_step_, y * grid_step_, block);
       blocks_[static_cast<std::size_t>(y) * columns_ + x] = measure(block);
     }
-  }
+  });
   range_ = {blocks_[0].least, blocks_[0].most};
   for (const BlockMeasure& block : blocks_) {
     range_.least = std::min(range_.least, block.least);
@@ -501,11 +499,11 @@ class Level {
   double value_ = 0;
 };
 
-int thread_count(int threads) {
+int checked_thread_count(int threads) {
   if (threads < 0) {
     throw InvalidArgument("NoiseEstimator: expected 0 or more threads, got " + std::to_string(threads));
   }
-  return threads == 0 ? omp_get_max_threads() : threads;
+  return thread_count(threads);
 }
 
 }  // namespace
@@ -522,12 +520,12 @@ NoiseEstimator& NoiseEstimator::operator=(NoiseEstimator&&) noexcept = default;
 
 double NoiseEstimator::estimate(const ConstPlane& plane, int threads) {
   check_plane("NoiseEstimator", plane);
-  return state_->frame.estimate(plane, thread_count(threads)).value_or(0);
+  return state_->frame.estimate(plane, checked_thread_count(threads)).value_or(0);
 }
 
 double NoiseEstimator::update(const ConstPlane& plane, int threads) {
   check_plane("NoiseEstimator", plane);
-  const std::optional<double> sigma = state_->frame.estimate(plane, thread_count(threads));
+  const std::optional<double> sigma = state_->frame.estimate(plane, checked_thread_count(threads));
   return sigma ? state_->level.follow(*sigma) : state_->level.value();
 }
 

@@ -17,9 +17,6 @@ int main(int argc, char** argv) {
   g_setenv("GST_REGISTRY_1_0", REGISTRY, TRUE);
   // A helper process, which GStreamer would start to look at plugins, has no sanitizer built in.
   g_setenv("GST_REGISTRY_FORK", "no", TRUE);
-  if (const char* tool = ARCHER; *tool != '\0') {
-    g_setenv("OMP_TOOL_LIBRARIES", tool, TRUE);
-  }
   testing::InitGoogleTest(&argc, argv);
   gst_init(&argc, &argv);
   g_log_set_always_fatal(
