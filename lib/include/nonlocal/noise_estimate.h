@@ -5,7 +5,9 @@
 // the flattest blocks of the frame, at the high frequencies of their DCT. What it makes of harder frames:
 //   clipped noise        corrected for what clipping took, in dark, over-exposed and video-range frames
 //   letterbox bars       left out
-//   drawings, test bars  0, or nearly so, where most of the frame has no contrast at all
+//   drawings, writing    0, or nearly so, where most of the frame has no contrast at all or its flattest
+//   blocks are
+//                        too uneven for noise
 //   much texture         sigma below 3 comes out too high where no place is flat (fur, grass all over)
 //   grain of the picture counted as noise, less about one squared code value, which photographs have in
 //   common noise that depends   that of the flattest places
@@ -32,8 +34,9 @@ class NONLOCAL_API NoiseEstimator {
   NoiseEstimator& operator=(NoiseEstimator&&) noexcept;
 
   // Sigma of this plane alone, in 8-bit code values at any bit depth; 0 where the plane cannot tell: smaller
-  // than 8 x 8, constant, or clipped nearly everywhere. Uses at most `threads` threads (0: all); the result
-  // does not depend on it. Throws InvalidArgument for a plane that makes no sense or fewer than 0 threads.
+  // than 8 x 8, constant, clipped nearly everywhere, or of little but two values. Uses at most `threads`
+  // threads (0: all); the result does not depend on it. Throws InvalidArgument for a plane that makes no
+  // sense or fewer than 0 threads.
   double estimate(const ConstPlane& plane, int threads = 0);
 
   // The same, smoothed over the frames seen since reset(): what a video filter should use. One or two odd
