@@ -450,7 +450,7 @@ std::optional<double> FrameNoise::estimate(const ConstPlane& plane, int threads)
   constexpr double most_growth = 2.5;
   double first = 0;
   double sigma = 0;
-  for (int i = 0; i < 8; ++i) {
+  for (int i = 0; i < 6; ++i) {
     choose_candidates(sigma);
     if (candidates_.size() < 0.01 * blocks) {
       return std::nullopt;
@@ -472,9 +472,13 @@ std::optional<double> FrameNoise::estimate(const ConstPlane& plane, int threads)
 class Level {
  public:
   double follow(double sigma) {
+    if (seen_ == 0) {
+      recent_.fill(sigma);
+    }
     recent_[seen_ % recent_.size()] = sigma;
     ++seen_;
-    const double middle = median_of_recent();
+    std::array<double, 5> sorted = recent_;
+    const double middle = median(sorted);
     if (seen_ <= recent_.size() || std::abs(middle - value_) > 0.25 * value_ + 0.5) {
       value_ = middle;
     } else {
@@ -486,15 +490,7 @@ class Level {
   [[nodiscard]] double value() const { return value_; }
 
  private:
-  [[nodiscard]] double median_of_recent() const {
-    std::array<double, size> sorted = recent_;
-    const std::size_t count = std::min(seen_, size);
-    std::sort(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(count));
-    return (sorted[(count - 1) / 2] + sorted[count / 2]) / 2;
-  }
-
-  static constexpr std::size_t size = 5;  // so that a flash or a black frame or two pass unnoticed
-  std::array<double, size> recent_{};
+  std::array<double, 5> recent_{};  // so many that a flash or a black frame or two pass unnoticed
   std::size_t seen_ = 0;
   double value_ = 0;
 };
