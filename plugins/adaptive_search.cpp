@@ -21,9 +21,10 @@ int AdaptiveSearch::search_size(int wanted) const { return step_down(wanted, ste
 
 void AdaptiveSearch::update(int wanted, const Frame& frame) {
   ++frames_since_step_;
-  if (frame.late || frame.load > kHighLoad) {
+  const bool slow = frame.load > kHighLoad;
+  if (slow || frame.late) {
     calm_frames_ = 0;
-    if (can_lower(wanted) && (steps_ == 0 || frames_since_step_ > kSettleFrames)) {
+    if (can_lower(wanted) && (slow || steps_ == 0 || frames_since_step_ > kSettleFrames)) {
       lower();
     }
     return;

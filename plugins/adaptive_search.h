@@ -27,8 +27,9 @@ class AdaptiveSearch {
 
  private:
   static constexpr int kSmallest = 3;
-  static constexpr int kSettleFrames = 8;       // a step's effect needs as long to be seen downstream
-  static constexpr int kCalmFrames = 50;        // without trouble before a step up
+  static constexpr int kSettleFrames =
+      8;                                  // until a step's effect is seen downstream; a load shows it at once
+  static constexpr int kCalmFrames = 50;  // without trouble before a step up
   static constexpr int kMostCalmFrames = 1600;  // the wait doubles up to this when steps up fail
   static constexpr double kHighLoad = 0.95;  // of a frame's duration: beyond, the stream is about to be late
   static constexpr double kRoomyLoad = 0.7;  // expected after a step up, for that step to be made

@@ -129,19 +129,20 @@ struct _GstNonlocalDenoise {
 
 // --------------------------------------------------------------------------------------------- properties
 
-#define NATIVE_10(name) name "_10" NATIVE_ENDIAN
+// The library reads samples in the machine's byte order.
 #if G_BYTE_ORDER == G_LITTLE_ENDIAN
-#define NATIVE_ENDIAN "LE"
+#define DEEP_FORMATS "GRAY16_LE, I420_10LE, I422_10LE, Y444_10LE, P010_10LE"
 #else
-#define NATIVE_ENDIAN "BE"
+#define DEEP_FORMATS "GRAY16_BE, I420_10BE, I422_10BE, Y444_10BE, P010_10BE"
 #endif
 
-// The library reads samples in the machine's byte order, and planes of at most 32768 x 32768.
-#define DENOISE_CAPS \
-  "video/x-raw, format = (string) { I420, YV12, NV12, NV21, YUY2, Y42B, Y444, GRAY8, RGB, BGR, RGBx, BGRx, " \
-  "RGBA, BGRA, " GST_VIDEO_NE(GRAY16) ", " NATIVE_10("I420") ", " NATIVE_10("I422") ", " NATIVE_10(          \
-      "Y444") ", " NATIVE_10("P010") " }, width = (int) [ 1, 32768 ], height = (int) [ 1, 32768 ], "          \
-                                     "framerate = " GST_VIDEO_FPS_RANGE
+// The sizes are the library's limits, too.
+constexpr const char* kCaps =
+    "video/x-raw, "
+    "format = (string) { I420, YV12, NV12, NV21, YUY2, Y42B, Y444, GRAY8, "
+    "RGB, BGR, RGBx, BGRx, RGBA, BGRA, " DEEP_FORMATS
+    " }, "
+    "width = (int) [ 1, 32768 ], height = (int) [ 1, 32768 ], framerate = " GST_VIDEO_FPS_RANGE;
 
 enum Property {
   PROP_SIGMA = 1,
@@ -614,7 +615,7 @@ static void gst_nonlocal_denoise_class_init(GstNonlocalDenoiseClass* klass) {
   gst_element_class_set_static_metadata(
       element_class, "Non-local means denoiser", "Filter/Effect/Video",
       "Removes noise from video by averaging pixels whose surroundings look alike", "The nonlocal authors");
-  GstCaps* caps = gst_caps_from_string(DENOISE_CAPS);
+  GstCaps* caps = gst_caps_from_string(kCaps);
   gst_element_class_add_pad_template(element_class,
                                      gst_pad_template_new("sink", GST_PAD_SINK, GST_PAD_ALWAYS, caps));
   gst_element_class_add_pad_template(element_class,

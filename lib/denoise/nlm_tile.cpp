@@ -201,9 +201,18 @@ HWY_INLINE Vi32 add_products(Vi32 sum, Vi16 a, Vi16 b) {
 #endif
 }
 
-// mantissa[index % 16] << base >> index / 16, for indices of 0 to 255.
+// mantissa[index % 16] << base >> index / 16.
 class WeightTable {
  public:
+  // An index that the table takes for any index: on AVX-512 shifts by 16 and more give zero.
+  static HWY_INLINE Vu16 saturated(Vu16 index) {
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
+    return index;
+#else
+    return hn::Min(index, hn::Set(Du16(), 255));
+#endif
+  }
+
   HWY_INLINE explicit WeightTable(const WeightLaw& law) {
 #if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
     alignas(64) uint16_t table[32];
@@ -431,7 +440,7 @@ class Weigh {
       : table_(law),
         bias_(hn::Set(Du16(), law.bias)),
         scale_(hn::Set(Du16(), law.scale)),
-        limit_(hn::Set(Du16(), kMagnify ? law.limit : 255)),
+        limit_(hn::Set(Du16(), law.limit)),
         shift_(law.magnify_shift) {}
 
   HWY_INLINE Vu16 operator()(Vu16 sum) const {
@@ -439,7 +448,7 @@ class Weigh {
     if constexpr (kMagnify) {
       return table_(hn::MulHigh(hn::ShiftLeftSame(hn::Min(excess, limit_), shift_), scale_));
     } else {
-      return table_(hn::Min(hn::MulHigh(excess, scale_), limit_));
+      return table_(WeightTable::saturated(hn::MulHigh(excess, scale_)));
     }
   }
 
@@ -488,6 +497,15 @@ void make_pairs(const int16_t* HWY_RESTRICT value, int columns, int16_t* HWY_RES
   }
 }
 
+// Loads into a register: GCC would load anew for each use, and unaligned loads are what this loop waits for.
+HWY_INLINE Vi16 load_once(const uint16_t* from) {
+  Vi16 v = hn::BitCast(Di16(), hn::LoadU(Du16(), from));
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
+  __asm__("" : "+v"(v.raw));
+#endif
+  return v;
+}
+
 // Adds weights times values, and (where sum_w is given) the weights, over a row of the tile.
 template <bool kWeights>
 void accumulate(const PairedWeights& w, int width, int32_t* HWY_RESTRICT sum_v, int32_t* HWY_RESTRICT sum_w) {
@@ -512,8 +530,7 @@ void accumulate(const PairedWeights& w, int width, int32_t* HWY_RESTRICT sum_v, 
     for (int k = 0; k < w.count; ++k) {
       Vi16 lower;
       Vi16 upper;
-      interleave(d16, hn::BitCast(d16, hn::LoadU(du16, first)), hn::BitCast(d16, hn::LoadU(du16, second)),
-                 lower, upper);
+      interleave(d16, load_once(first), load_once(second), lower, upper);
       v0 = add_products(v0, lower, hn::LoadU(d16, pairs));
       v1 = add_products(v1, upper, hn::LoadU(d16, pairs + step));
       if constexpr (kWeights) {

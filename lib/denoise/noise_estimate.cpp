@@ -6,8 +6,6 @@
 // does not bias the high.
 #include "nonlocal/noise_estimate.h"
 
-#include <omp.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -19,6 +17,7 @@
 #include <vector>
 
 #include "core/planes.h"
+#include "core/workers.h"
 #include "nonlocal/error.h"
 
 namespace nonlocal {
@@ -35,8 +34,7 @@ constexpr int high_count = 10;
 
 // transform() leaves row and column r of a block with the frequency frequencies[r].
 constexpr std::array<int, block_size> frequencies = {0, 2, 4, 6, 1, 3, 5, 7};
-constexpr bool is_low(int r, int c) { return r + c > 0 && frequencies[r] + frequencies[c] <= highest_low; }
-constexpr bool is_high(int r, int c) { return frequencies[r] + frequencies[c] >= lowest_high; }
+constexpr int order(int r, int c) { return frequencies[r] + frequencies[c]; }
 
 using Block = std::array<std::array<float, block_size>, block_size>;
 using Quarter = std::array<std::array<float, 4>, 4>;
@@ -100,6 +98,12 @@ void transform(Block& block) {
 
 double code_values_in_an_8_bit_one(const ConstPlane& plane) { return 1 << (plane.bit_depth - 8); }
 
+// What rounding to whole code values adds.
+double rounding_variance(const ConstPlane& plane) {
+  const double step = 1 / code_values_in_an_8_bit_one(plane);
+  return step * step / 12;
+}
+
 template <typename Sample, bool packed>
 void load(const ConstPlane& plane, int left, int top, Block& block) {
   const auto scale = static_cast<float>(1 / code_values_in_an_8_bit_one(plane));
@@ -145,7 +149,7 @@ BlockMeasure measure(Block& block) {
   std::array<float, block_size> low{};
   for (int r = 0; r < block_size; ++r) {
     for (int c = 0; c < block_size; ++c) {
-      low[c] += is_low(r, c) ? block[r][c] * block[r][c] : 0.0F;
+      low[c] += order(r, c) > 0 && order(r, c) <= highest_low ? block[r][c] * block[r][c] : 0.0F;
     }
   }
   float low_energy = 0;
@@ -219,9 +223,11 @@ struct Candidate {
   }
 };
 
-double median(std::array<double, high_count>& values) {
+// Sorts them.
+template <typename Values>
+double median(Values& values) {
   std::sort(values.begin(), values.end());
-  return (values[high_count / 2 - 1] + values[high_count / 2]) / 2;
+  return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
 }
 
 // Photographs hold grain of their own, and texture fine enough to pass for noise: one squared code value is
@@ -243,7 +249,9 @@ class FrameNoise {
   void measure_blocks(const ConstPlane& plane, int threads);
   void crop_bars();
   void choose_candidates(double sigma);
+  void load_candidate(const ConstPlane& plane, const Candidate& candidate, Block& block) const;
   double noise_variance(const ConstPlane& plane);
+  double even_variance();
   template <typename Function>
   void for_each_block(Function function) const;
 
@@ -258,6 +266,7 @@ class FrameNoise {
   int top_ = 0;
   int bottom_ = 0;
   std::vector<Candidate> candidates_;
+  std::vector<float> block_energies_;  // of the candidates used, at the high frequencies
 };
 
 template <typename Function>
@@ -279,17 +288,17 @@ void FrameNoise::lay_grid(const ConstPlane& plane) {
   } while (static_cast<int64_t>(columns_) * rows_ > most_blocks);
   blocks_.resize(static_cast<std::size_t>(columns_) * rows_);
   candidates_.reserve(blocks_.size());
+  block_energies_.reserve(blocks_.size());
 }
 
 void FrameNoise::measure_blocks(const ConstPlane& plane, int threads) {
-#pragma omp parallel for num_threads(threads) schedule(static)
-  for (int y = 0; y < rows_; ++y) {
+  Workers::shared().run(rows_, threads, [&](int y, int) {
     for (int x = 0; x < columns_; ++x) {
       Block block;
       load(plane, x * grid_step_, y * grid_step_, block);
       blocks_[static_cast<std::size_t>(y) * columns_ + x] = measure(block);
     }
-  }
+  });
   range_ = {blocks_[0].least, blocks_[0].most};
   for (const BlockMeasure& block : blocks_) {
     range_.least = std::min(range_.least, block.least);
@@ -344,8 +353,31 @@ void FrameNoise::choose_candidates(double sigma) {
   }
 }
 
+// Its DCT, as it would be without clipping.
+void FrameNoise::load_candidate(const ConstPlane& plane, const Candidate& candidate, Block& block) const {
+  load(plane, candidate.block % columns_ * grid_step_, candidate.block / columns_ * grid_step_, block);
+  transform(block);
+  const float gain = 1 / std::sqrt(candidate.share_left);
+  for (auto& row : block) {
+    for (float& value : row) {
+      value *= gain;
+    }
+  }
+}
+
+// What the lower quartile of the blocks' energies tells of the variance. Noise is alike in all blocks: their
+// energies follow the chi-squared distribution. Writing and other edges differ from block to block, which the
+// quartile shows.
+double FrameNoise::even_variance() {
+  constexpr double quartile_of_chi_squared = 6.737;  // of high_count degrees of freedom
+  const auto quartile = block_energies_.begin() + static_cast<std::ptrdiff_t>(block_energies_.size() / 4);
+  std::nth_element(block_energies_.begin(), quartile, block_energies_.end());
+  return *quartile / quartile_of_chi_squared;
+}
+
 // Of the candidates, starts with the 1 % that hold least low frequencies, and doubles their number for as
-// long as what they measure does not rise by more than chance, that is, until texture comes in.
+// long as what they measure does not rise by more than chance, that is, until texture comes in. Where the
+// blocks are far more uneven than noise is, the even part of it counts.
 double FrameNoise::noise_variance(const ConstPlane& plane) {
   const std::size_t count = candidates_.size();
   const std::size_t first = std::max(std::min<std::size_t>(128, (count + 3) / 4), count / 100);
@@ -355,33 +387,40 @@ double FrameNoise::noise_variance(const ConstPlane& plane) {
   std::sort(candidates_.begin(), end);
 
   std::array<double, high_count> energy{};
+  block_energies_.clear();
   double variance = -1;
+  std::size_t accepted = 0;
   for (std::size_t used = 0, target = first; used < last; target = std::min(2 * target, last)) {
     for (; used < target; ++used) {
-      const Candidate& candidate = candidates_[used];
       Block block;
-      load(plane, candidate.block % columns_ * grid_step_, candidate.block / columns_ * grid_step_, block);
-      transform(block);
+      load_candidate(plane, candidates_[used], block);
       std::size_t k = 0;
+      float block_energy = 0;
       for (int r = 0; r < block_size; ++r) {
         for (int c = 0; c < block_size; ++c) {
-          if (is_high(r, c)) {
-            energy[k++] += block[r][c] * block[r][c] / candidate.share_left;
+          if (order(r, c) >= lowest_high) {
+            const float of_one = block[r][c] * block[r][c];
+            energy[k++] += of_one;
+            block_energy += of_one;
           }
         }
       }
+      block_energies_.push_back(block_energy);
     }
     std::array<double, high_count> variances = energy;
     for (double& value : variances) {
       value /= static_cast<double>(used);
     }
     const double wider = median(variances);
-    if (variance >= 0 && wider > variance * (1 + 1 / std::sqrt(static_cast<double>(used)))) {
+    if (variance >= 0 && wider > variance * (1 + 0.5 / std::sqrt(static_cast<double>(used)))) {
       break;
     }
     variance = wider;
+    accepted = used;
   }
-  return variance;
+  block_energies_.resize(accepted);
+  variance = std::min(variance, even_variance() / 0.7);
+  return std::max(0.0, variance - rounding_variance(plane));
 }
 
 std::optional<double> FrameNoise::estimate(const ConstPlane& plane, int threads) {
@@ -406,7 +445,10 @@ std::optional<double> FrameNoise::estimate(const ConstPlane& plane, int threads)
     return std::nullopt;
   }
 
-  const double step = 1 / code_values_in_an_8_bit_one(plane);
+  // How much clipping leaves depends on sigma. Clipped noise ends up at about twice the first guess at most;
+  // what runs away is a picture of two values, such as writing, where the model does not hold.
+  constexpr double most_growth = 2.5;
+  double first = 0;
   double sigma = 0;
   for (int i = 0; i < 8; ++i) {
     choose_candidates(sigma);
@@ -414,7 +456,11 @@ std::optional<double> FrameNoise::estimate(const ConstPlane& plane, int threads)
       return std::nullopt;
     }
     const double last = sigma;
-    sigma = std::sqrt(std::max(0.0, noise_variance(plane) - step * step / 12));
+    sigma = std::sqrt(noise_variance(plane));
+    first = i == 0 ? sigma : first;
+    if (sigma > most_growth * first) {
+      return std::nullopt;
+    }
     if (std::abs(sigma - last) <= 0.005 * sigma) {
       break;
     }
@@ -453,11 +499,11 @@ class Level {
   double value_ = 0;
 };
 
-int thread_count(int threads) {
+int checked_thread_count(int threads) {
   if (threads < 0) {
     throw InvalidArgument("NoiseEstimator: expected 0 or more threads, got " + std::to_string(threads));
   }
-  return threads == 0 ? omp_get_max_threads() : threads;
+  return thread_count(threads);
 }
 
 }  // namespace
@@ -474,12 +520,12 @@ NoiseEstimator& NoiseEstimator::operator=(NoiseEstimator&&) noexcept = default;
 
 double NoiseEstimator::estimate(const ConstPlane& plane, int threads) {
   check_plane("NoiseEstimator", plane);
-  return state_->frame.estimate(plane, thread_count(threads)).value_or(0);
+  return state_->frame.estimate(plane, checked_thread_count(threads)).value_or(0);
 }
 
 double NoiseEstimator::update(const ConstPlane& plane, int threads) {
   check_plane("NoiseEstimator", plane);
-  const std::optional<double> sigma = state_->frame.estimate(plane, thread_count(threads));
+  const std::optional<double> sigma = state_->frame.estimate(plane, checked_thread_count(threads));
   return sigma ? state_->level.follow(*sigma) : state_->level.value();
 }
 

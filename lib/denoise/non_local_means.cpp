@@ -1,7 +1,5 @@
 #include "nonlocal/non_local_means.h"
 
-#include <omp.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -9,6 +7,7 @@
 #include <vector>
 
 #include "core/planes.h"
+#include "core/workers.h"
 #include "denoise/nlm_tile.h"
 #include "nonlocal/error.h"
 
@@ -165,18 +164,15 @@ void NonLocalMeans::filter(std::span<const ConstPlane> in, std::span<const Plane
   const TileLayout layout = plan_tiles(frame);
   const int across = ceil_divide(in[0].width, layout.tile_width);
   const int tiles = across * ceil_divide(in[0].height, layout.tile_height);
-  const int threads = std::min(tiles, parameters.threads > 0 ? parameters.threads : omp_get_num_procs());
+  const int threads = std::min(tiles, thread_count(parameters.threads));
   state_->prepare(layout, threads);
-
-  State& state = *state_;
-#pragma omp parallel for num_threads(threads) schedule(dynamic)
-  for (int i = 0; i < tiles; ++i) {
+  Workers::shared().run(tiles, threads, [&](int i, int slot) {
     const int x = i % across * layout.tile_width;
     const int y = i / across * layout.tile_height;
     const Tile tile = {x, y, std::min(layout.tile_width, in[0].width - x),
                        std::min(layout.tile_height, in[0].height - y)};
-    denoise::filter_tile(frame, tile, layout, state.scratch[static_cast<std::size_t>(omp_get_thread_num())]);
-  }
+    denoise::filter_tile(frame, tile, layout, state_->scratch[static_cast<std::size_t>(slot)]);
+  });
 }
 
 }  // namespace nonlocal

@@ -1,6 +1,6 @@
-// Measures NoiseEstimator on a folder of clean pictures: seeded Gaussian noise of a known sigma is added to the
-// luma (BT.601), rounded and clipped to 8 bits, and the estimate compared with it. Not a test of ctest: it needs
-// real pictures and a quiet machine. Usage: noise_on_pictures FOLDER
+// Measures NoiseEstimator on a folder of clean pictures: seeded Gaussian noise of a known sigma is added to
+// the luma (BT.601), rounded and clipped to 8 bits, and the estimate compared with it. Not a test of ctest:
+// it needs real pictures and a quiet machine. Usage: noise_on_pictures FOLDER [SEED]
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -40,7 +40,8 @@ std::vector<std::byte> add_noise(const Luma& luma, double sigma, unsigned seed) 
   std::normal_distribution<double> normal;
   std::vector<std::byte> noisy;
   for (const double value : luma.values) {
-    noisy.push_back(static_cast<std::byte>(std::lround(std::clamp(value + sigma * normal(random), 0.0, 255.0))));
+    noisy.push_back(
+        static_cast<std::byte>(std::lround(std::clamp(value + sigma * normal(random), 0.0, 255.0))));
   }
   return noisy;
 }
@@ -79,17 +80,19 @@ void measure_time(int threads) {
   for (int i = 0; i < 30; ++i) {
     const auto start = std::chrono::steady_clock::now();
     estimator.estimate(view(noisy, flat.width, flat.height), threads);
-    times.push_back(std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
+    times.push_back(
+        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
   }
   std::sort(times.begin(), times.end());
-  std::printf("1920x1080, %d threads: median %.2f ms, fastest %.2f ms\n", threads, times[times.size() / 2], times[0]);
+  std::printf("1920x1080, %d threads: median %.2f ms, fastest %.2f ms\n", threads, times[times.size() / 2],
+              times[0]);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) try {
-  if (argc != 2) {
-    std::fprintf(stderr, "usage: noise_on_pictures FOLDER\n");
+  if (argc < 2 || argc > 3) {
+    std::fprintf(stderr, "usage: noise_on_pictures FOLDER [SEED]\n");
     return 2;
   }
   std::vector<cv::String> files;
@@ -99,7 +102,7 @@ int main(int argc, char** argv) try {
     std::printf(" %6g", sigma);
   }
   std::printf("  worst\n");
-  unsigned seed = 0;
+  unsigned seed = argc > 2 ? static_cast<unsigned>(std::stoul(argv[2])) : 0;
   for (const auto& file : files) {
     measure(file, ++seed);
   }

@@ -21,7 +21,7 @@ long resident_bytes() {
 TEST(Memory, IsFlatOverFiveThousandFrames) {
   constexpr int kWarmUp = 1000;
   constexpr int kFrames = 5000;
-  const GstVideoInfo info = video_info(GST_VIDEO_FORMAT_I420, 64, 48);
+  const GstVideoInfo info = video_info(GST_VIDEO_FORMAT_I420, 32, 32);
   Harness harness(info);
   harness.set("search-size", "3").set("patch-size", "1").set("n-threads", "1");
   const Buffer frame = noisy_frame(info);

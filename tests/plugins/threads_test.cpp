@@ -33,7 +33,7 @@ TEST(Threads, AnyNumberGivesTheSameBytes) {
   }
 }
 
-// In a process of its own (as ctest runs it) no OpenMP thread is there before.
+// In a process of its own (as ctest runs it) no helping thread is there before.
 TEST(Threads, TheirNumberIsBounded) {
   const GstVideoInfo info = video_info(GST_VIDEO_FORMAT_I420, 64, 64);
   const int before = threads_of_this_process();
@@ -41,14 +41,14 @@ TEST(Threads, TheirNumberIsBounded) {
   EXPECT_LE(threads_of_this_process(), before);
   filter_all(info, {"n-threads=4", "search-size=5"}, 2);
   const int with_four = threads_of_this_process();
-  EXPECT_LE(with_four, before + 4);  // three more workers, and one that a runtime keeps for itself
+  EXPECT_LE(with_four, before + 4);  // three helpers, and one that a runtime keeps for itself
   for (int run = 0; run < 20; ++run) {
     filter_all(info, {"n-threads=4", "search-size=5"}, 2);
   }
   EXPECT_LE(threads_of_this_process(), with_four);
 }
 
-// Streaming threads come and go with the pipelines; their helpers must go with them.
+// Streaming threads come and go with the pipelines; helpers are shared and stay few.
 TEST(Threads, PipelinesLeaveNoneBehind) {
   const auto run = [] {
     const Element pipeline = parse(

@@ -4,16 +4,18 @@
 #include <stdexcept>
 #include <string>
 
+#include "nonlocal/export.h"
+
 namespace nonlocal {
 
 // The base of all of them: catch this one to catch them all.
-class Error : public std::runtime_error {
+class NONLOCAL_API Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
 // A parameter out of its range, or planes that do not fit together.
-class InvalidArgument : public Error {
+class NONLOCAL_API InvalidArgument : public Error {
  public:
   using Error::Error;
 };

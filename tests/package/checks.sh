@@ -1,0 +1,37 @@
+# shellcheck shell=bash
+# What the tests of packages share.
+set -euo pipefail
+work=$(mktemp -d "/tmp/nonlocal package.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+# Nothing but what is installed may be found.
+unset GST_PLUGIN_PATH GST_PLUGIN_PATH_1_0 LD_LIBRARY_PATH PKG_CONFIG_PATH
+export GST_REGISTRY=$work/registry.bin
+
+fail() {
+  echo "$*" >&2
+  exit 1
+}
+
+must_exist() { # PATTERN...: of files
+  local pattern
+  for pattern; do compgen -G "$pattern" >/dev/null || fail "nothing is installed as $pattern"; done
+}
+
+# The element, the program and the pipelines of a tree must work from where they lie.
+must_work() { # PREFIX
+  local plugin
+  plugin=$(find "$1" -name libgstnonlocal.so)
+  GST_PLUGIN_PATH=$(dirname "$plugin") gst-inspect-1.0 nonlocaldenoise >inspected ||
+    fail "no element in $plugin"
+  grep -qF "$plugin" inspected || fail "nonlocaldenoise comes from elsewhere: $(grep Filename inspected)"
+  find "$1" -type f \( -name '*.so*' -o -path '*/bin/*' \) -exec ldd {} + >linked
+  ! grep 'not found' linked || fail "libraries are not found"
+  GST_PLUGIN_PATH=$(dirname "$plugin") "$1/share/nonlocal/pipelines/camera" test --output none --frames 2 \
+    -- preset=fast >/dev/null
+  if [ -e "$1/bin/nonlocal" ]; then # finds the plugin by itself
+    ffmpeg -v error -nostdin -f lavfi -i testsrc2=size=64x48:rate=25 -frames:v 3 -c:v libx264 in.mkv
+    "$1/bin/nonlocal" filter in.mkv filtered.mkv >log 2>&1 || fail "the program fails: $(cat log)"
+    [ -s filtered.mkv ] || fail "the program wrote nothing"
+  fi
+}
