@@ -37,13 +37,17 @@ Psnr mean(const Psnr& sum, int64_t frames) {
 
 FrameWatch::FrameWatch(Pipeline& pipeline, const Wishes& wishes)
     : pipeline_(pipeline), wishes_(wishes), filter_(pipeline.element(kFilterName)) {
+  const std::scoped_lock lock(mutex_);  // what is set here is seen by whoever locks it later
   if (!wishes_.reference.empty()) reference_.emplace(wishes_.reference);
   watch<&FrameWatch::enters>(filter_, "sink");
   watch<&FrameWatch::leaves>(filter_, "src");
   watch<&FrameWatch::encoded>(pipeline.element(kEncoderName), "src");
 }
 
-FrameWatch::~FrameWatch() { pipeline_.stop(); }
+FrameWatch::~FrameWatch() {
+  pipeline_.stop();
+  const std::scoped_lock lock(mutex_);  // what the streaming threads set is seen here
+}
 
 template <void (FrameWatch::*see)(GstPad*, GstBuffer*)>
 void FrameWatch::watch(const ElementPtr& element, const char* pad_name) {
