@@ -19,12 +19,12 @@ equal() { # WHAT CAME EXPECTED
   [ "$2" = "$3" ] || { echo "$1: expected '$3', came '$2'" >&2 && exit 1; }
 }
 
-run() { # PIPELINE ARGUMENT...: plays it, for a minute at most; what it prints is kept in the file log
-  timeout 60 "$pipelines/$1" "${@:2}" >log 2>&1 || { cat log >&2 && echo "failed: $*" >&2 && exit 1; }
+run() { # PIPELINE ARGUMENT...: plays it, for two minutes at most; what it prints is kept in the file log
+  timeout 120 "$pipelines/$1" "${@:2}" >log 2>&1 || { cat log >&2 && echo "failed: $*" >&2 && exit 1; }
 }
 
 must_fail() { # PIPELINE ARGUMENT...
-  ! timeout 60 "$pipelines/$1" "${@:2}" >log 2>&1 || { echo "no error from $*" >&2 && exit 1; }
+  ! timeout 120 "$pipelines/$1" "${@:2}" >log 2>&1 || { echo "no error from $*" >&2 && exit 1; }
 }
 
 video() { # FILE ENTRIES: such as width,height of its video, with commas between

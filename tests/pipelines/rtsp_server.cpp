@@ -38,6 +38,10 @@ void serve_pictures_and_sound(GstRTSPServer* server, int frames) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  // Not the plugin under test, which may need what only gst-launch is started with, nor a share in its
+  // registry.
+  g_unsetenv("GST_PLUGIN_PATH");
+  g_unsetenv("GST_REGISTRY");
   gst_init(&argc, &argv);
   GMainLoop* loop = g_main_loop_new(nullptr, FALSE);
   GstRTSPServer* server = gst_rtsp_server_new();
