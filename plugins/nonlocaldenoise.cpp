@@ -42,7 +42,7 @@ struct PresetSizes {
 constexpr std::array<PresetSizes, 3> kPresets = {{
     {"fast", "Fast", 3, 11},
     {"balanced", "Balanced", 5, 15},
-    {"quality", "Quality", 5, 25},
+    {"quality", "Quality", 5, 21},
 }};
 
 constexpr double kMostSigma = 100;

@@ -510,7 +510,6 @@ HWY_INLINE Vi16 load_once(const uint16_t* from) {
 template <bool kWeights>
 void accumulate(const PairedWeights& w, int width, int32_t* HWY_RESTRICT sum_v, int32_t* HWY_RESTRICT sum_w) {
   const Di16 d16;
-  const Du16 du16;
   const Di32 d32;
   const int step = static_cast<int>(hn::Lanes(d16));
   const int half = step / 2;
