@@ -145,14 +145,14 @@ HWY_INLINE void store_in_order(Columns c, uint16_t* to) {
 #if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
   const __m512i first = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11);
   const __m512i second = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
-  hn::Store(Vu16{_mm512_permutex2var_epi64(c.lower.raw, first, c.upper.raw)}, d, to);
-  hn::Store(Vu16{_mm512_permutex2var_epi64(c.lower.raw, second, c.upper.raw)}, d, to + hn::Lanes(d));
+  hn::StoreU(Vu16{_mm512_permutex2var_epi64(c.lower.raw, first, c.upper.raw)}, d, to);
+  hn::StoreU(Vu16{_mm512_permutex2var_epi64(c.lower.raw, second, c.upper.raw)}, d, to + hn::Lanes(d));
 #elif HWY_TARGET == HWY_AVX2
-  hn::Store(hn::ConcatLowerLower(d, c.upper, c.lower), d, to);
-  hn::Store(hn::ConcatUpperUpper(d, c.upper, c.lower), d, to + hn::Lanes(d));
+  hn::StoreU(hn::ConcatLowerLower(d, c.upper, c.lower), d, to);
+  hn::StoreU(hn::ConcatUpperUpper(d, c.upper, c.lower), d, to + hn::Lanes(d));
 #else
-  hn::Store(c.lower, d, to);
-  hn::Store(c.upper, d, to + hn::Lanes(d));
+  hn::StoreU(c.lower, d, to);
+  hn::StoreU(c.upper, d, to + hn::Lanes(d));
 #endif
 }
 
@@ -876,7 +876,7 @@ class TileFilter {
     const int p = frame_.patch_radius;
     const int first = -dy;
     std::fill_n(s_.column.data(), static_cast<size_t>(l_.offsets) * l_.columns, 0);
-    const OffsetMaps maps = {columns_, s_.column.data(), l_.columns, s_.weight.data(), l_.weight_stride};
+    const OffsetMaps maps = {columns_, s_.column.data(), l_.columns, weight(0), l_.weight_stride};
     for (int y = first - 2 * p; y < tile_.height; ++y) {
       // Row y + p enters the patches around row y; none leaves while the first of them fills.
       const bool leaves = y > first;
@@ -897,7 +897,9 @@ class TileFilter {
     }
   }
 
-  uint16_t* weight(int i) { return s_.weight.data() + static_cast<ptrdiff_t>(i) * l_.weight_stride; }
+  uint16_t* weight(int i) {
+    return s_.weight.data() + l_.weight_lead + static_cast<ptrdiff_t>(i) * l_.weight_stride;
+  }
 
   void average_row(int y, int dy, int first_dx) {
     const int offsets = radius_ - first_dx + 1;
@@ -984,6 +986,7 @@ TileLayout::TileLayout(const NlmFrame& frame, int width, int height)
   pair_lead = kWidestVector;
   pair_stride = pair_lead + 2 * value_columns;
   weight_stride = std::max(columns, round_up(width) + round_up(2 * radius + 2)) + kWidestVector;
+  weight_lead = kWidestVector - radius % kWidestVector;  // the tile's first column is aligned
   sum_stride = round_up(width);
   offsets = 2 * radius + 1;
 }
@@ -997,7 +1000,7 @@ void TileScratch::allocate(const TileLayout& l) {
   }
   value.allocate(n(1, 1, l.value_columns + kWidestVector));
   column.allocate(n(l.offsets, l.columns, 1));
-  weight.allocate(n(l.offsets + 1, l.weight_stride, 1));
+  weight.allocate(n(l.offsets + 2, l.weight_stride, 1));
   pairs.allocate(n(l.values, l.rows, l.pair_stride));
   sum.allocate(n(1 + l.values, l.tile_height, l.sum_stride));
   line.allocate(n(2, l.columns, 1));

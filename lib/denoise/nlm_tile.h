@@ -46,6 +46,7 @@ struct TileLayout {
   int value_columns = 0;
   int pair_lead = 0;
   int pair_stride = 0;
+  int weight_lead = 0;
   int weight_stride = 0;
   int sum_stride = 0;
   int offsets = 0;  // weight maps of a row
