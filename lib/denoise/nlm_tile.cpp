@@ -89,7 +89,7 @@ HWY_INLINE Vu16 following_blocks(Vu16 prev, Vu16 next) {
 
 template <class V>
 HWY_INLINE V absolute_difference(V a, V b) {
-  return hn::Or(hn::SaturatedSub(a, b), hn::SaturatedSub(b, a));
+  return hn::Sub(hn::Max(a, b), hn::Min(a, b));
 }
 
 // sums + n² - o², for n, o in 0 .. 127.
@@ -352,13 +352,12 @@ class MoveBytes {
   Vu8 clip_;
 };
 
-// Bytes, squares shifted.
+// Bytes, not clipped, squares shifted.
 class MoveBytesShifted {
  public:
   using Sample = uint8_t;
   static constexpr bool kInOrder = false;
-  HWY_INLINE explicit MoveBytesShifted(const WeightLaw& law)
-      : clip_(hn::Set(Du8(), law.clip)), shift_(law.square_shift) {}
+  HWY_INLINE explicit MoveBytesShifted(const WeightLaw& law) : shift_(law.square_shift) {}
   HWY_INLINE Columns operator()(Columns sums, const GuideRows<uint8_t>& rows, ptrdiff_t x,
                                 ptrdiff_t dx) const {
     const Columns in = squares(rows.entering + x, rows.entering_other + x + dx);
@@ -371,13 +370,12 @@ class MoveBytesShifted {
   HWY_INLINE Columns squares(const uint8_t* a, const uint8_t* b) const {
     const Du8 d8;
     const Du16 d16;
-    const Vu8 e = hn::Min(absolute_difference(hn::LoadU(d8, a), hn::LoadU(d8, b)), clip_);
+    const Vu8 e = absolute_difference(hn::LoadU(d8, a), hn::LoadU(d8, b));
     const Vu16 lower = hn::BitCast(d16, hn::InterleaveLower(d8, e, hn::Zero(d8)));
     const Vu16 upper = hn::BitCast(d16, hn::InterleaveUpper(d8, e, hn::Zero(d8)));
     return {hn::ShiftRightSame(hn::Mul(lower, lower), shift_),
             hn::ShiftRightSame(hn::Mul(upper, upper), shift_)};
   }
-  Vu8 clip_;
   int shift_;
 };
 

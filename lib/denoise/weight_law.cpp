@@ -41,10 +41,13 @@ void choose_distance_form(WeightLaw& law, int rows, double terms, double reach, 
   const double sum = reach * terms * law.guide_scale * law.guide_scale;
   double clip = 0;
   const auto fits = [&] {
-    // Squares of bytes that are not shifted are made as signed products.
-    const double most = bit_depth == 8 && law.square_shift == 0 ? 127 : 255;
+    // Squares of bytes are made as signed products where they are not shifted, and not clipped where they
+    // are.
+    const bool bytes = bit_depth == 8;
+    const double most = bytes && law.square_shift == 0 ? 127 : 255;
+    const double least = bytes && law.square_shift > 0 ? 255 : std::floor(needed);
     clip = std::floor(std::min(most, std::sqrt(std::ldexp(65535.0 / rows, law.square_shift))));
-    return clip >= std::floor(needed) && std::ldexp(sum, -law.square_shift) <= kLargestSum;
+    return clip >= least && std::ldexp(sum, -law.square_shift) <= kLargestSum;
   };
   while (!fits()) {
     ++law.square_shift;
