@@ -15,6 +15,7 @@
 #include "pipeline_text.h"
 #include "progress.h"
 #include "scene.h"
+#include "text.h"
 
 namespace nonlocal::tools {
 namespace {
@@ -36,10 +37,8 @@ cv::Size parsed_size(const std::string& text) {
   constexpr int kLargest = 8192;
   int width = 0;
   int height = 0;
-  char rest = 0;
-  const bool parsed = std::sscanf(text.c_str(), "%dx%d%c", &width, &height, &rest) == 2;
   const auto fits = [](int n) { return n >= kSmallest && n <= kLargest && n % 2 == 0; };
-  if (!parsed || !fits(width) || !fits(height))
+  if (!read_size(text, width, height) || !fits(width) || !fits(height))
     throw Failure("--size takes WIDTHxHEIGHT, both even, from 32 to 8192, not " + text);
   return {width, height};
 }

@@ -1,10 +1,8 @@
 // nonlocal filter: a video file in, the same file denoised out.
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
-#include <opencv2/imgcodecs.hpp>
 #include <optional>
 
 #include "before_after.h"
@@ -15,6 +13,7 @@
 #include "gst.h"
 #include "media_file.h"
 #include "partial_file.h"
+#include "png_file.h"
 #include "progress.h"
 #include "text.h"
 
@@ -48,8 +47,7 @@ void check(const FilterOptions& options) {
   std::error_code error;
   if (fs::equivalent(options.job.input, options.job.output, error))
     throw Failure(options.job.output + ": the output is the input itself");
-  if (!options.picture.empty() && fs::path(options.picture).extension() != ".png")
-    throw Failure(options.picture + ": the picture's name must end in .png");
+  if (!options.picture.empty()) check_png_name(options.picture);
 }
 
 void check_reference(const FilterOptions& options, const MediaFile& media) {
@@ -76,16 +74,6 @@ void warn_if_short(const FilterOptions& options, const FilterResult& result) {
   std::cerr << formatted(
       "nonlocal: warning: %s: its last frame is at %.2f s, though it says to be %.2f s long\n",
       options.job.input.c_str(), result.seen.last_seconds, result.media.seconds);
-}
-
-void write_picture(const PartialFile& file, const FrameWatch& watch) {
-  std::vector<unsigned char> png;
-  const cv::Mat picture = before_after(to_bgr(watch.picture_before()), to_bgr(watch.picture_after()));
-  if (!cv::imencode(".png", picture, png, {cv::IMWRITE_PNG_COMPRESSION, 9}))
-    throw Failure("the picture could not be encoded");
-  std::ofstream out(file.path(), std::ios::binary);
-  out.write(reinterpret_cast<const char*>(png.data()), static_cast<std::streamsize>(png.size()));
-  if (!out.flush()) throw Failure(file.path().string() + ": could not be written whole");
 }
 
 FilterResult filter(const FilterOptions& options) {
@@ -120,7 +108,8 @@ FilterResult filter(const FilterOptions& options) {
   pipeline.stop();
   result.seen = watch.observed();
   check_complete(options, result.seen);
-  if (picture) write_picture(*picture, watch);
+  if (picture)
+    write_png(picture->path(), before_after(to_bgr(watch.picture_before()), to_bgr(watch.picture_after())));
   video.commit();
   if (picture) picture->commit();
   return result;

@@ -1,4 +1,4 @@
-// nonlocal: denoises video files, and makes the noisy clip to try it on.
+// nonlocal: denoises video files, makes the noisy clip to try it on, and measures the library.
 
 #include <CLI/CLI.hpp>
 #include <iostream>
@@ -25,6 +25,7 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   nonlocal::tools::add_filter(app);
   nonlocal::tools::add_clip(app);
+  nonlocal::tools::add_bench(app);
   try {
     app.parse(argc, argv);
     return 0;

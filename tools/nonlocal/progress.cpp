@@ -22,8 +22,8 @@ std::string bar(double fraction) {
 
 }  // namespace
 
-Progress::Progress(int64_t expected_frames, bool quiet)
-    : expected_(expected_frames), quiet_(quiet), terminal_(isatty(STDERR_FILENO)) {}
+Progress::Progress(int64_t expected, bool quiet, std::string unit)
+    : expected_(expected), quiet_(quiet), unit_(std::move(unit)), terminal_(isatty(STDERR_FILENO)) {}
 
 Progress::~Progress() {
   if (drawn_) std::cerr << kClearLine << std::flush;
@@ -31,26 +31,28 @@ Progress::~Progress() {
 
 double Progress::seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
 
-std::string Progress::status(int64_t frames, const std::string& details) const {
-  const double fps = static_cast<double>(frames) / seconds();
-  std::string text = "frame " + std::to_string(frames);
-  if (expected_ > 0) {
-    const double left = static_cast<double>(std::max<int64_t>(expected_ - frames, 0)) / fps;
-    text += " of " + std::to_string(expected_) + formatted(", %.1f fps, %.0f s left", fps, left);
+std::string Progress::status(int64_t done, const std::string& details) const {
+  const double rate = static_cast<double>(done) / seconds();
+  std::string text = unit_ + " " + std::to_string(done);
+  if (expected_ > 0) text += " of " + std::to_string(expected_);
+  if (unit_ == "frame") {
+    text += formatted(", %.1f fps", rate);
+    if (expected_ > 0)
+      text += formatted(", %.0f s left", static_cast<double>(std::max<int64_t>(expected_ - done, 0)) / rate);
   } else {
-    text += formatted(", %.1f fps", fps);
+    text += formatted(", %.0f s", seconds());
   }
   return details.empty() ? text : text + ", " + details;
 }
 
-void Progress::show(int64_t frames, const std::string& details) {
-  if (quiet_ || frames == 0) return;
+void Progress::show(int64_t done, const std::string& details) {
+  if (quiet_ || done == 0) return;
   if (terminal_) {
-    const double fraction = expected_ > 0 ? std::min(1.0, static_cast<double>(frames) / expected_) : 0;
-    std::cerr << kClearLine << (expected_ > 0 ? bar(fraction) : "") << status(frames, details) << std::flush;
+    const double fraction = expected_ > 0 ? std::min(1.0, static_cast<double>(done) / expected_) : 0;
+    std::cerr << kClearLine << (expected_ > 0 ? bar(fraction) : "") << status(done, details) << std::flush;
     drawn_ = true;
   } else if (std::chrono::duration<double>(Clock::now() - shown_).count() >= kSecondsBetweenLines) {
-    std::cerr << status(frames, details) << std::endl;
+    std::cerr << status(done, details) << std::endl;
     shown_ = Clock::now();
   }
 }

@@ -10,23 +10,25 @@ namespace nonlocal::tools {
 
 class Progress {
  public:
-  // `expected_frames` 0: not known. `quiet`: shows nothing.
-  Progress(int64_t expected_frames, bool quiet);
+  // `expected` 0: not known. `quiet`: shows nothing. `unit`: what is counted; units other than frames may
+  // differ in length, so that no rate is shown for them.
+  Progress(int64_t expected, bool quiet, std::string unit = "frame");
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
   // `details` follows the counts: "noise 9.8".
-  void show(int64_t frames, const std::string& details);
+  void show(int64_t done, const std::string& details);
 
   [[nodiscard]] double seconds() const;
 
  private:
-  [[nodiscard]] std::string status(int64_t frames, const std::string& details) const;
+  [[nodiscard]] std::string status(int64_t done, const std::string& details) const;
 
   using Clock = std::chrono::steady_clock;
   int64_t expected_;
   bool quiet_;
+  std::string unit_;
   bool terminal_;
   bool drawn_ = false;
   Clock::time_point start_ = Clock::now();

@@ -25,4 +25,9 @@ std::string one_line(std::string text) {
   return text;
 }
 
+bool read_size(const std::string& text, int& width, int& height) {
+  char rest = 0;
+  return std::sscanf(text.c_str(), "%dx%d%c", &width, &height, &rest) == 2;
+}
+
 }  // namespace nonlocal::tools

@@ -11,4 +11,7 @@ namespace nonlocal::tools {
 // The same text in one line.
 std::string one_line(std::string text);
 
+// "640x480", and nothing after it. False for any other text.
+bool read_size(const std::string& text, int& width, int& height);
+
 }  // namespace nonlocal::tools
