@@ -181,23 +181,22 @@ HWY_INLINE void interleave(D d, V a, V b, V& lower, V& upper) {
 #endif
 }
 
-// sum[i] + a[2i] * b[2i] + a[2i + 1] * b[2i + 1]
-HWY_INLINE Vi32 add_products(Vi32 sum, Vi16 a, Vi16 b) {
+// sum[i] += a[2i] * b[2i] + a[2i + 1] * b[2i + 1]
+HWY_INLINE void add_products(Vi32& sum, Vi16 a, Vi16 b) {
 #if HWY_TARGET == HWY_AVX3_DL
   // In assembly because Highway 1.0.3 checks for AVX512_VNNI at run time, but does not tell the compiler.
   __asm__("vpdpwssd %2, %1, %0" : "+v"(sum.raw) : "v"(a.raw), "vm"(b.raw));
-  return sum;
 #elif HWY_TARGET == HWY_AVX3
-  return hn::Add(sum, Vi32{_mm512_madd_epi16(a.raw, b.raw)});
+  sum = hn::Add(sum, Vi32{_mm512_madd_epi16(a.raw, b.raw)});
 #elif HWY_TARGET == HWY_AVX2
-  return hn::Add(sum, Vi32{_mm256_madd_epi16(a.raw, b.raw)});
+  sum = hn::Add(sum, Vi32{_mm256_madd_epi16(a.raw, b.raw)});
 #elif HWY_TARGET == HWY_SSE4 || HWY_TARGET == HWY_SSSE3
-  return hn::Add(sum, Vi32{_mm_madd_epi16(a.raw, b.raw)});
+  sum = hn::Add(sum, Vi32{_mm_madd_epi16(a.raw, b.raw)});
 #else
   const Di32 d;
   const auto even = [&](Vi16 v) { return hn::ShiftRight<16>(hn::ShiftLeft<16>(hn::BitCast(d, v))); };
   const auto odd = [&](Vi16 v) { return hn::ShiftRight<16>(hn::BitCast(d, v)); };
-  return hn::Add(sum, hn::Add(hn::Mul(even(a), even(b)), hn::Mul(odd(a), odd(b))));
+  sum = hn::Add(sum, hn::Add(hn::Mul(even(a), even(b)), hn::Mul(odd(a), odd(b))));
 #endif
 }
 
@@ -528,11 +527,11 @@ void accumulate(const PairedWeights& w, int width, int32_t* HWY_RESTRICT sum_v, 
       Vi16 lower;
       Vi16 upper;
       interleave(d16, load_once(first), load_once(second), lower, upper);
-      v0 = add_products(v0, lower, hn::LoadU(d16, pairs));
-      v1 = add_products(v1, upper, hn::LoadU(d16, pairs + step));
+      add_products(v0, lower, hn::LoadU(d16, pairs));
+      add_products(v1, upper, hn::LoadU(d16, pairs + step));
       if constexpr (kWeights) {
-        w0 = add_products(w0, lower, one);
-        w1 = add_products(w1, upper, one);
+        add_products(w0, lower, one);
+        add_products(w1, upper, one);
       }
       first += w.weight_step;
       second += w.weight_step;
