@@ -9,8 +9,8 @@
 
 #define SEEN_BY_LIBRARIES extern "C" __attribute__((visibility("default")))
 
-// Races inside libraries that are not instrumented are not ours to find, and the threads that GLib and the library
-// keep for later use are no leaks.
+// Races inside libraries that are not instrumented are not ours to find, and the threads that GLib and the
+// library keep for later use are no leaks.
 SEEN_BY_LIBRARIES const char* __tsan_default_options() {
   return "ignore_noninstrumented_modules=1:report_thread_leaks=0";
 }
