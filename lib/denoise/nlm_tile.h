@@ -36,20 +36,21 @@ struct TileLayout {
 
   int tile_width = 0;
   int tile_height = 0;
-  int channels = 0;      // planes that the distance is taken over
-  bool deep = false;     // samples of more than 8 bits
-  int values = 0;        // planes that are averaged: channels, or twice as many where split
-  int columns = 0;       // computed a row, a multiple of the widest vector
-  int rows = 0;          // tile_height and the halo above and below
-  int margin = 0;        // guide columns left and right of these that may be read, but do not matter
-  int guide_stride = 0;  // in elements
-  int value_columns = 0;
-  int pair_lead = 0;
+  int channels = 0;       // planes that the distance is taken over
+  bool deep = false;      // samples of more than 8 bits
+  int values = 0;         // planes that are averaged: channels, or twice as many where split
+  int offsets = 0;        // maps of sums and of weights a row: one for every dx
+  int columns = 0;        // computed a row, a multiple of the widest vector
+  int rows = 0;           // tile_height and the halo above and below
+  int margin = 0;         // guide columns left and right of these that may be read, but do not matter
+  int value_columns = 0;  // samples of a row that may be averaged, and what the last vector reads beyond them
+  // In elements: from a row or map to the next, and from its start to the first column.
+  int guide_stride = 0;
   int pair_stride = 0;
-  int weight_lead = 0;
+  int pair_lead = 0;
   int weight_stride = 0;
+  int weight_lead = 0;
   int sum_stride = 0;
-  int offsets = 0;  // weight maps of a row
 };
 
 // A thread's working memory.
@@ -60,8 +61,8 @@ struct TileScratch {
   AlignedBuffer<std::uint16_t> guide16;  // the same for deeper samples
   AlignedBuffer<std::int16_t> value;     // a row of samples less their middle
   AlignedBuffer<std::uint16_t> column;   // offsets x columns: vertical sums of squares
-  AlignedBuffer<std::uint16_t>
-      weight;  // (offsets + 1) x weight_stride; one more, without weight, for an odd offset's partner
+  // (offsets + 2) x weight_stride: a map without weight, an odd offset's partner, and room for the lead.
+  AlignedBuffer<std::uint16_t> weight;
   AlignedBuffer<std::int16_t> pairs;  // values x rows x pair_stride: (v[x], v[x + 1])
   AlignedBuffer<std::int32_t> sum;    // (1 + values) x tile_height x sum_stride: of w, of w v
   AlignedBuffer<std::int32_t> line;   // a row on its way in or out
