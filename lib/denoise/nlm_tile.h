@@ -27,45 +27,55 @@ struct Tile {
   int height = 0;
 };
 
-// The largest tile that the scratch memory of `frame` is laid out for, and where things lie in it. Columns
-// are counted from x - search_radius - patch_radius of the tile, rows from y - search_radius - patch_radius.
+// A tile is cut into kStrips strips side by side, each layout.strip columns wide; a "slot" holds one column
+// of every strip. A vector's lanes are neighbouring strips, so columns at any distance are whole aligned
+// vectors, and horizontal sums run down the slots. Slots before the first and after the last repeat columns
+// of the strips beside.
+constexpr int kStrips = 32;
+
+// The largest tile that the scratch memory of `frame` is laid out for, and where things lie in it. Strips and
+// rows begin above and left of the tile, by its halo: columns are counted from x - halo_strips * strip of the
+// tile, rows from y - search_radius - patch_radius.
 struct TileLayout {
   TileLayout() = default;
-  TileLayout(const NlmFrame& frame, int tile_width, int tile_height);
+  TileLayout(const NlmFrame& frame, int tile_height);
   bool operator==(const TileLayout&) const = default;
 
+  int strip = 0;        // columns in a strip
+  int halo_strips = 0;  // at each side of the tile
   int tile_width = 0;
   int tile_height = 0;
   int channels = 0;       // planes that the distance is taken over
-  bool deep = false;      // samples of more than 8 bits
   int values = 0;         // planes that are averaged: channels, or twice as many where split
   int offsets = 0;        // maps of sums and of weights a row: one for every dx
-  int columns = 0;        // computed a row, a multiple of the widest vector
   int rows = 0;           // tile_height and the halo above and below
-  int margin = 0;         // guide columns left and right of these that may be read, but do not matter
-  int value_columns = 0;  // samples of a row that may be averaged, and what the last vector reads beyond them
-  // In elements: from a row or map to the next, and from its start to the first column.
-  int guide_stride = 0;
-  int pair_stride = 0;
-  int pair_lead = 0;
-  int weight_stride = 0;
-  int weight_lead = 0;
-  int sum_stride = 0;
+  int guide_lead = 0;     // slots before the first, and after the last: of guide samples,
+  int value_lead = 0;     // of samples to be averaged,
+  int patch_lead = 0;     // of capped sums,
+  int weight_lead = 0;    // of weights
+  int guide_stride = 0;   // elements from a row, or map, to the next: of guide samples,
+  int pair_stride = 0;    // of samples to be averaged,
+  int sum_stride = 0;     // of sums,
+  int capped_stride = 0;  // of capped sums,
+  int weight_stride = 0;  // of weights
+
+  // The memory that a row of the tile takes.
+  [[nodiscard]] int bytes_a_row() const;
 };
 
 // A thread's working memory.
 struct TileScratch {
   void allocate(const TileLayout& layout);
 
-  AlignedBuffer<std::uint8_t> guide;     // channels x (rows + a blank one) x guide_stride, at 8 bits
-  AlignedBuffer<std::uint16_t> guide16;  // the same for deeper samples
-  AlignedBuffer<std::int16_t> value;     // a row of samples less their middle
-  AlignedBuffer<std::uint16_t> column;   // offsets x columns: vertical sums of squares
-  // (offsets + 2) x weight_stride: a map without weight, an odd offset's partner, and room for the lead.
+  AlignedBuffer<std::int16_t> guide;    // channels x (rows + a blank one) x guide_stride
+  AlignedBuffer<std::int16_t> pairs;    // values x rows x pair_stride: (v[x], v[x + 1])
+  AlignedBuffer<std::uint16_t> column;  // offsets x slots: vertical sums of squares
+  AlignedBuffer<std::uint16_t> capped;  // slots and patch_lead before and after them: capped, of two offsets
+  // (offsets + 1) x weight_stride: the last is an odd offset's partner, without weight.
   AlignedBuffer<std::uint16_t> weight;
-  AlignedBuffer<std::int16_t> pairs;  // values x rows x pair_stride: (v[x], v[x + 1])
-  AlignedBuffer<std::int32_t> sum;    // (1 + values) x tile_height x sum_stride: of w, of w v
-  AlignedBuffer<std::int32_t> line;   // a row on its way in or out
+  AlignedBuffer<std::int32_t> sum;   // (1 + values) x tile_height x sum_stride: of w, of w v
+  AlignedBuffer<std::int32_t> line;  // rows on their way in or out
+  AlignedBuffer<std::uint16_t> slots;
 };
 
 // Filters `tile` of `frame`, with the instruction set that instruction_set() names.

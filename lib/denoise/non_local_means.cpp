@@ -20,8 +20,7 @@ using denoise::TileScratch;
 
 constexpr int kMostPlanes = 4;
 // A tile's accumulators and samples should stay in a core's second-level cache.
-constexpr int kTileColumns = 512;  // computed, halo included
-constexpr int kTileBytes = 640 << 10;
+constexpr int kTileBytes = 2560 << 10;
 
 void check_parameters(const NonLocalMeansParameters& p) {
   const auto require = [](bool good, const std::string& expected, auto got) {
@@ -80,18 +79,11 @@ bool overlap(std::span<const ConstPlane> in, std::span<const Plane> out) {
 
 int ceil_divide(int a, int b) { return (a + b - 1) / b; }
 
-// Tiles of one size, so that threads share the work evenly: as wide as fits kTileColumns, as high as fits the
-// cache.
+// Tiles of one size, so that threads share the work evenly, as high as fits the cache.
 TileLayout plan_tiles(const NlmFrame& frame) {
-  const int halo = frame.patch_radius + frame.search_radius;
-  const ConstPlane& p = frame.in[0];
-  const int widest = std::max(kTileColumns, 8 * halo) - 2 * halo;
-  const int width = ceil_divide(p.width, ceil_divide(p.width, widest));
-  const TileLayout row(frame, width, 1);
-  const int bytes_a_row = 4 * row.sum_stride * (1 + row.values) + 2 * row.pair_stride * row.values +
-                          row.guide_stride * row.channels;
-  const int highest = std::clamp(kTileBytes / bytes_a_row, 32, 160);
-  return {frame, width, ceil_divide(p.height, ceil_divide(p.height, highest))};
+  const int height = frame.in[0].height;
+  const int highest = std::clamp(kTileBytes / TileLayout(frame, 1).bytes_a_row(), 32, 160);
+  return {frame, ceil_divide(height, ceil_divide(height, highest))};
 }
 
 }  // namespace

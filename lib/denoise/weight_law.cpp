@@ -12,6 +12,9 @@ constexpr double kSixteenthsPerNat = 16 / std::numbers::ln2;
 // Beyond d² = 2 sigma² + 10 h² a weight is below 1/22000: 441 of them together are 2 % of one.
 constexpr double kReach = 10;
 
+// The largest scale at which signed 16 bits hold a centred 8-bit sample.
+constexpr double kFinestRounded = 257;
+
 // The largest base, 7 at most, for which `count` weights times samples of |value| <= magnitude fit an int32.
 int largest_base(double count, double magnitude) {
   int base = 7;
@@ -30,29 +33,49 @@ void choose_sample_form(WeightLaw& law, int search_size, int bit_depth) {
   }
 }
 
-// A column of `rows` clipped and shifted squares must fit 16 bits, the patch's sum too as far as weights
-// reach, and a single clipped difference must be beyond that reach: then clipping changes no weight.
-void choose_distance_form(WeightLaw& law, int rows, double terms, double reach, int bit_depth) {
-  constexpr double kLargestSum = 60000;
-  const double enough = std::min(255.0, std::sqrt(reach * terms));  // in 8-bit code values
-  const double finest = std::ldexp(1.0, bit_depth - 8);
-  law.guide_scale = static_cast<float>(bit_depth == 8 ? 1.0 : std::min(finest, 255 / enough));
-  const double needed = std::min(255.0, enough * law.guide_scale);
-  const double sum = reach * terms * law.guide_scale * law.guide_scale;
-  double clip = 0;
-  const auto fits = [&] {
-    // Squares of bytes are made as signed products where they are not shifted, and not clipped where they
-    // are.
-    const bool bytes = bit_depth == 8;
-    const double most = bytes && law.square_shift == 0 ? 127 : 255;
-    const double least = bytes && law.square_shift > 0 ? 255 : std::floor(needed);
-    clip = std::floor(std::min(most, std::sqrt(std::ldexp(65535.0 / rows, law.square_shift))));
-    return clip >= least && std::ldexp(sum, -law.square_shift) <= kLargestSum;
-  };
-  while (!fits()) {
-    ++law.square_shift;
+// What the largest weighted sum and the sums' 16 bits leave for the scale of the guide.
+struct DistanceRange {
+  double
+      enough;    // a single difference in 8-bit code values beyond which there is no weight, or there is none
+  double reach;  // a patch's sum of squares beyond which there is no weight, in the same units
+  double largest_sum;   // that it may become
+  double largest_term;  // that a square may become
+};
+
+// Squares of differences d as d² / 2^15.
+void choose_rounded_form(WeightLaw& law, const DistanceRange& r) {
+  constexpr double kUnit = 32768;
+  const double scale =
+      std::min({std::sqrt(kUnit * r.largest_sum / r.reach), std::sqrt(kUnit * r.largest_term) / r.enough,
+                32767 / r.enough, kFinestRounded});
+  law.guide_scale = static_cast<float>(scale);
+  law.clip = static_cast<std::uint16_t>(r.largest_term);
+  const double largest = std::min(255 * scale, 32767.0);
+  law.form = largest * largest / kUnit + 1 > r.largest_term ? SquareForm::kClipped : SquareForm::kRounded;
+}
+
+// d² itself, where that is finer.
+void choose_whole_form(WeightLaw& law, const DistanceRange& r, int bit_depth) {
+  const double largest = std::min(255.0, std::floor(std::sqrt(r.largest_term)));
+  const double scale =
+      std::min({std::ldexp(1.0, bit_depth - 8), largest / r.enough, std::sqrt(r.largest_sum / r.reach)});
+  if (scale > law.guide_scale / std::sqrt(32768.0)) {
+    law.form = SquareForm::kWhole;
+    law.guide_scale = static_cast<float>(scale);
+    law.clip = static_cast<std::uint16_t>(largest);
   }
-  law.clip = static_cast<std::uint8_t>(clip);
+}
+
+void choose_distance_form(WeightLaw& law, int columns, int channels, double reach_of_distance,
+                          int bit_depth) {
+  const double reach = reach_of_distance * columns * columns * channels;
+  law.column_cap = static_cast<std::uint16_t>(65535 / columns);
+  const DistanceRange range = {std::min(255.0, std::sqrt(reach)), reach, 0.95 * law.column_cap,
+                               std::floor(65535.0 / (columns * channels))};
+  choose_rounded_form(law, range);
+  if (bit_depth > 8 && law.guide_scale >= static_cast<float>(kFinestRounded)) {
+    choose_whole_form(law, range, bit_depth);
+  }
 }
 
 }  // namespace
@@ -67,13 +90,13 @@ WeightLaw make_weight_law(const NonLocalMeansParameters& p, int channels, int bi
   const double terms = static_cast<double>(p.patch_size) * p.patch_size * channels;
   const double h = filter_h(p, channels);
   const double h2 = std::max(h * h, 1e-4);
-  choose_distance_form(law, p.patch_size * channels, terms, 2 * p.sigma * p.sigma + kReach * h2, bit_depth);
+  choose_distance_form(law, p.patch_size, channels, 2 * p.sigma * p.sigma + kReach * h2, bit_depth);
 
-  const double squares_a_unit = std::ldexp(law.guide_scale * law.guide_scale, -law.square_shift);
-  const double unit = terms * squares_a_unit;  // sum for d² = 1
-  const bool rounded = law.guide_scale < std::ldexp(1.0, bit_depth - 8);
-  const double roundings = (rounded ? terms * 2 / 12.0 * std::ldexp(1.0, -law.square_shift) : 0) -
-                           terms * (0.5 - std::ldexp(0.5, -law.square_shift));
+  const bool whole = law.form == SquareForm::kWhole;
+  const double unit = terms * law.guide_scale * law.guide_scale / (whole ? 1 : 32768);  // sum for d² = 1
+  // Two roundings to integers of the guide add 1/12 each to a whole square.
+  const bool rounded = whole && law.guide_scale < std::ldexp(1.0, bit_depth - 8);
+  const double roundings = rounded ? terms * 2 / 12.0 : 0;
   // Indices a unit of sum; at 255 the least difference beyond the bias has no weight already.
   const double step = std::min(kSixteenthsPerNat / (unit * h2), 255.0);
   // Half an index is taken off the bias, so that the index is rounded, not cut.

@@ -13,14 +13,21 @@
 
 namespace nonlocal::denoise {
 
+// Distances are measured on "guide" samples of 16 bits, guide_scale times the 8-bit code values (of which
+// deeper samples have fractions) and rounded. They are squared in one of three forms; none of them changes a
+// difference that still has a weight.
+enum class SquareForm {
+  kRounded,  // signed guide: d² / 2^15, rounded; all fit
+  kClipped,  // the same, then clipped to `clip`
+  kWhole,    // unsigned guide: |d| clipped to `clip`, then squared; for fine steps of deep samples
+};
+
 struct WeightLaw {
-  // Distances are measured on "guide" samples, guide_scale times the 8-bit code values and rounded: bytes
-  // that equal the samples at 8 bits, 16-bit integers for deeper ones. Differences are clipped to `clip`, so
-  // that their squares, shifted down by square_shift, fit 16 bits in sum. What the roundings add to d² is
-  // part of bias.
+  SquareForm form = SquareForm::kRounded;
   float guide_scale = 1;
-  std::uint8_t clip = 255;
-  int square_shift = 0;
+  std::uint16_t clip = 0;
+  std::uint16_t column_cap =
+      0;  // a column of the patch that sums up to more has no weight; a row of such fits
 
   std::uint16_t bias = 0;
   bool magnify = false;     // index = (min(sum - bias, limit) << magnify_shift) * scale >> 16 where true,
