@@ -196,24 +196,22 @@ class Square {
   Vu16 clip_;
 };
 
-// Moves vertical sums one row down: adds the entering row's squares, subtracts the leaving row's. Stores them
-// capped too where kCapped.
-template <bool kCapped, class S>
-HWY_INLINE void move_down(const S& square, const GuideRows& rows, int count, Vu16 cap,
-                          uint16_t* HWY_RESTRICT column, uint16_t* HWY_RESTRICT capped) {
+// Moves the vertical sums at `i` one row down: adds the entering row's squares, subtracts the leaving row's.
+template <class S>
+HWY_INLINE Vu16 moved_down(const S& square, const GuideRows& rows, ptrdiff_t i,
+                           uint16_t* HWY_RESTRICT column) {
   const Du16 d;
-  const int16_t* HWY_RESTRICT entering = rows.entering;
-  const int16_t* HWY_RESTRICT entering_other = rows.entering_other;
-  const int16_t* HWY_RESTRICT leaving = rows.leaving;
-  const int16_t* HWY_RESTRICT leaving_other = rows.leaving_other;
+  const Vu16 change = hn::Sub(square(rows.entering + i, rows.entering_other + i),
+                              square(rows.leaving + i, rows.leaving_other + i));
+  const Vu16 sum = hn::Add(hn::Load(d, column + i), change);
+  hn::Store(sum, d, column + i);
+  return sum;
+}
+
+template <class S>
+HWY_INLINE void move_down(const S& square, const GuideRows& rows, int count, uint16_t* HWY_RESTRICT column) {
   for (int i = 0; i < count; i += kStep) {
-    const Vu16 change =
-        hn::Sub(square(entering + i, entering_other + i), square(leaving + i, leaving_other + i));
-    const Vu16 sum = hn::Add(hn::Load(d, column + i), change);
-    hn::Store(sum, d, column + i);
-    if constexpr (kCapped) {
-      hn::Store(hn::Min(sum, cap), d, capped + i);
-    }
+    moved_down(square, rows, i, column);
   }
 }
 
@@ -230,8 +228,7 @@ void move_sums_down(const GuideRows& rows, const WeightLaw& law, const OffsetMap
   const int count = maps.slots * kStrips;
   for (int o = 0; o < maps.offsets; ++o) {
     for (int c = 0; c < rows.channels; ++c) {
-      move_down<false>(square, at_offset(rows, o, c), count, hn::Zero(Du16()), maps.column + o * count,
-                       nullptr);
+      move_down(square, at_offset(rows, o, c), count, maps.column + o * count);
     }
   }
 }
@@ -263,50 +260,72 @@ class Weigh {
   int shift_;
 };
 
-// The sums of columns over a patch's width, weighed.
-template <class W>
-HWY_INLINE void weigh_row(const W& weigh, const uint16_t* HWY_RESTRICT capped, int slots, int patch_radius,
-                          uint16_t* HWY_RESTRICT weight) {
+// One offset's maps of a row.
+struct OffsetMap {
+  uint16_t* HWY_RESTRICT column;
+  uint16_t* HWY_RESTRICT capped;
+  uint16_t* HWY_RESTRICT weight;
+};
+
+HWY_INLINE OffsetMap map_of(const OffsetMaps& maps, int o) {
+  return {maps.column + static_cast<ptrdiff_t>(o) * maps.slots * kStrips,
+          maps.capped + o % 2 * maps.capped_stride, maps.weight + o * maps.weight_stride};
+}
+
+// Where kMove, moves the vertical sums `moved` one row down; where kWeigh, sums `weighed` over a patch's
+// width and gives the weights. Both at once, for they wait for different things.
+template <bool kMove, bool kWeigh, class S, class W>
+HWY_INLINE void move_and_weigh(const S& square, const W& weigh, Vu16 cap, const GuideRows& rows,
+                               const OffsetMap& moved, const OffsetMap& weighed, int slots,
+                               int patch_radius) {
   const Du16 d;
   const ptrdiff_t reach = static_cast<ptrdiff_t>(patch_radius) * kStrips;
   const ptrdiff_t count = static_cast<ptrdiff_t>(slots) * kStrips;
   for (int lane = 0; lane < kStrips; lane += kStep) {
-    Vu16 sum = hn::Load(d, capped + lane - reach);
-    for (ptrdiff_t i = lane - reach + kStrips; i <= lane + reach; i += kStrips) {
-      sum = hn::Add(sum, hn::Load(d, capped + i));
+    Vu16 sum = hn::Zero(d);
+    if constexpr (kWeigh) {
+      for (ptrdiff_t i = lane - reach; i <= lane + reach; i += kStrips) {
+        sum = hn::Add(sum, hn::Load(d, weighed.capped + i));
+      }
     }
-    // One addition from a sum to the next, for each waits for the one before.
     for (ptrdiff_t i = lane; i < lane + count; i += kStrips) {
-      hn::Store(weigh(sum), d, weight + i);
-      sum = hn::Add(sum, hn::Sub(hn::Load(d, capped + i + reach + kStrips), hn::Load(d, capped + i - reach)));
+      if constexpr (kMove) {
+        hn::Store(hn::Min(moved_down(square, rows, i, moved.column), cap), d, moved.capped + i);
+      }
+      if constexpr (kWeigh) {
+        hn::Store(weigh(sum), d, weighed.weight + i);
+        // One addition from a sum to the next, for each waits for the one before.
+        sum = hn::Add(sum, hn::Sub(hn::Load(d, weighed.capped + i + reach + kStrips),
+                                   hn::Load(d, weighed.capped + i - reach)));
+      }
     }
   }
 }
 
-// Moves the vertical sums one row down and gives the weights there. Each offset's columns are weighed after
-// the next one's are made, for the copies in extend() wait for what was stored just before.
+// Moves the vertical sums one row down and gives the weights there.
 template <SquareForm kForm, bool kMagnify>
 void weights_of_row(const GuideRows& rows, const WeightLaw& law, const OffsetMaps& maps) {
   const Square<kForm> square(law);
   const Weigh<kMagnify> weigh(law);
   const Vu16 cap = hn::Set(Du16(), law.column_cap);
-  const int count = maps.slots * kStrips;
-  const int patch_radius = maps.patch_radius;
-  for (int o = 0; o <= maps.offsets; ++o) {
-    if (o < maps.offsets) {
-      uint16_t* column = maps.column + o * count;
-      for (int c = 1; c < rows.channels; ++c) {
-        move_down<false>(square, at_offset(rows, o, c), count, cap, column, nullptr);
-      }
-      move_down<true>(square, at_offset(rows, o, 0), count, cap, column,
-                      maps.capped + o % 2 * maps.capped_stride);
+  const int last = maps.offsets - 1;
+  const auto move_other_channels = [&](int o) {
+    for (int c = 1; c < rows.channels; ++c) {
+      move_down(square, at_offset(rows, o, c), maps.slots * kStrips, map_of(maps, o).column);
     }
-    if (o > 0) {
-      uint16_t* capped = maps.capped + (o - 1) % 2 * maps.capped_stride;
-      extend(capped, maps.slots, patch_radius);
-      weigh_row(weigh, capped, maps.slots, patch_radius, maps.weight + (o - 1) * maps.weight_stride);
-    }
+  };
+  move_other_channels(0);
+  move_and_weigh<true, false>(square, weigh, cap, at_offset(rows, 0, 0), map_of(maps, 0), map_of(maps, 0),
+                              maps.slots, maps.patch_radius);
+  for (int o = 0; o < last; ++o) {
+    move_other_channels(o + 1);
+    extend(map_of(maps, o).capped, maps.slots, maps.patch_radius);
+    move_and_weigh<true, true>(square, weigh, cap, at_offset(rows, o + 1, 0), map_of(maps, o + 1),
+                               map_of(maps, o), maps.slots, maps.patch_radius);
   }
+  extend(map_of(maps, last).capped, maps.slots, maps.patch_radius);
+  move_and_weigh<false, true>(square, weigh, cap, rows, map_of(maps, last), map_of(maps, last), maps.slots,
+                              maps.patch_radius);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
