@@ -1,0 +1,186 @@
+// Non-local means: a tile's samples on their way from the planes, and back. Included once for every
+// instruction set.
+#if defined(NONLOCAL_DENOISE_NLM_SAMPLES_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef NONLOCAL_DENOISE_NLM_SAMPLES_INL_H
+#undef NONLOCAL_DENOISE_NLM_SAMPLES_INL_H
+#else
+#define NONLOCAL_DENOISE_NLM_SAMPLES_INL_H
+#endif
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+
+#include "core/mirror.h"
+#include "denoise/nlm_kernel-inl.h"
+#include "denoise/nlm_tile.h"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace nonlocal::denoise::HWY_NAMESPACE {
+
+template <typename T>
+void read_row(const T* row, int step, int shift, int plane_width, int x, int count, int32_t* line) {
+  const int left = std::clamp(-x, 0, count);
+  const int right = std::clamp(plane_width - x, left, count);
+  for (int i = 0; i < left; ++i) {
+    line[i] = row[mirror(x + i, plane_width) * step] >> shift;
+  }
+  const T* from = row + static_cast<ptrdiff_t>(x) * step;
+  if (step == 1) {
+    for (int i = left; i < right; ++i) {
+      line[i] = from[i] >> shift;
+    }
+  } else {
+    for (int i = left; i < right; ++i) {
+      line[i] = from[static_cast<ptrdiff_t>(i) * step] >> shift;
+    }
+  }
+  for (int i = right; i < count; ++i) {
+    line[i] = row[mirror(x + i, plane_width) * step] >> shift;
+  }
+}
+
+// A sample as the sums' integers: whole, or its upper and lower byte.
+struct SampleForm {
+  explicit SampleForm(const WeightLaw& law, int bit_depth)
+      : split(law.split_values), low_bits(split ? 8 : 0), middle(split ? 128 : 1 << (bit_depth - 1)) {}
+  bool split;
+  int low_bits;
+  int middle;  // subtracted
+  // Upper bytes of less than 8 bits are off-centre, which costs nothing.
+};
+
+// Samples of a row, column by column, to slots.
+void to_slots(const int32_t* HWY_RESTRICT line, int strip, uint16_t* HWY_RESTRICT slots) {
+  for (int t = 0; t < strip; ++t) {
+    for (int s = 0; s < kStrips; ++s) {
+      slots[t * kStrips + s] = static_cast<uint16_t>(line[s * strip + t]);
+    }
+  }
+}
+
+void guide_row(const uint16_t* HWY_RESTRICT slots, int count, const WeightLaw& law, int bit_depth,
+               int16_t* HWY_RESTRICT guide) {
+  const float scale = std::ldexp(law.guide_scale, 8 - bit_depth);
+  const float middle = law.form == SquareForm::kWhole ? 0 : std::ldexp(255.0F, bit_depth - 9) * scale;
+  const float least = law.form == SquareForm::kWhole ? 0 : -32767;
+  const float most = law.form == SquareForm::kWhole ? 65535 : 32767;
+  for (int i = 0; i < count; ++i) {
+    const float g = std::clamp(static_cast<float>(slots[i]) * scale - middle, least, most);
+    guide[i] = static_cast<int16_t>(static_cast<int>(g + 65536.5F) - 65536);
+  }
+}
+
+void value_row(const uint16_t* HWY_RESTRICT slots, int count, int shift, int mask, int middle,
+               int16_t* HWY_RESTRICT value) {
+  for (int i = 0; i < count; ++i) {
+    value[i] = static_cast<int16_t>(((slots[i] >> shift) & mask) - middle);
+  }
+}
+
+// The plane's row y to s.slots, and its mirrored surroundings.
+void load_row(const ConstPlane& p, int y, int x, const TileLayout& l, TileScratch& s) {
+  const std::byte* row = p.row(mirror(y, p.height));
+  const int columns = l.strip * kStrips;
+  if (p.bit_depth > 8) {
+    read_row(reinterpret_cast<const uint16_t*>(row), p.step, p.shift, p.width, x, columns, s.line.data());
+  } else {
+    read_row(reinterpret_cast<const uint8_t*>(row), p.step, p.shift, p.width, x, columns, s.line.data());
+  }
+  to_slots(s.line.data(), l.strip, s.slots.data());
+}
+
+void load_tile(const NlmFrame& frame, const Tile& tile, const TileLayout& l, TileScratch& s) {
+  const int halo = frame.patch_radius + frame.search_radius;
+  const int rows = tile.height + 2 * halo;
+  const int bit_depth = frame.in[0].bit_depth;
+  const int count = l.strip * kStrips;
+  const SampleForm form(frame.law, bit_depth);
+  int16_t* value = reinterpret_cast<int16_t*>(s.slots.data()) + count + (l.value_lead + 1) * kStrips;
+  const auto store_pairs = [&](int which, int row, int low_bits, int mask) {
+    value_row(s.slots.data(), count, low_bits, mask, form.middle, value);
+    extend(value, l.strip, l.value_lead + 1);
+    int16_t* pairs = s.pairs.data() + (static_cast<ptrdiff_t>(which) * l.rows + row) * l.pair_stride;
+    for (int t = -l.value_lead; t < l.strip + l.value_lead; ++t, pairs += 2 * kStrips) {
+      interleave_pairs(value + t * kStrips, value + (t + 1) * kStrips, pairs);
+    }
+  };
+  for (int c = 0; c < l.channels; ++c) {
+    for (int r = 0; r < rows; ++r) {
+      load_row(frame.in[c], tile.y - halo + r, tile.x - l.halo_strips * l.strip, l, s);
+      int16_t* guide = s.guide.data() + (static_cast<ptrdiff_t>(c) * (l.rows + 1) + r) * l.guide_stride +
+                       l.guide_lead * kStrips;
+      guide_row(s.slots.data(), count, frame.law, bit_depth, guide);
+      extend(guide, l.strip, l.guide_lead);
+      store_pairs(c, r, form.low_bits, 0xFFFF);
+      if (form.split) {
+        store_pairs(l.channels + c, r, 0, 0xFF);
+      }
+    }
+  }
+}
+
+void divide_row(const int32_t* HWY_RESTRICT sum_v, const int32_t* HWY_RESTRICT sum_w, int count, float middle,
+                float* HWY_RESTRICT out) {
+  for (int i = 0; i < count; ++i) {
+    out[i] = static_cast<float>(sum_v[i]) / static_cast<float>(sum_w[i]) + middle;
+  }
+}
+
+// Slots of samples to their columns of a row.
+template <typename T>
+void write_row(const uint16_t* HWY_RESTRICT slots, const TileLayout& l, int width, int step, T* row) {
+  for (int x = 0, s = l.halo_strips; x < width; x += l.strip, ++s) {
+    const int columns = std::min(l.strip, width - x);
+    for (int t = 0; t < columns; ++t) {
+      row[static_cast<ptrdiff_t>(x + t) * step] = static_cast<T>(slots[t * kStrips + s]);
+    }
+  }
+}
+
+void store_tile(const NlmFrame& frame, const Tile& tile, const TileLayout& l, TileScratch& s) {
+  const int bit_depth = frame.in[0].bit_depth;
+  const SampleForm form(frame.law, bit_depth);
+  const float middle = static_cast<float>(form.middle);
+  const float most = static_cast<float>((1 << bit_depth) - 1);
+  const int count = l.strip * kStrips;
+  int32_t* sum_w = s.line.data();
+  int32_t* sum_v = sum_w + count;
+  auto* mean = reinterpret_cast<float*>(sum_v + count);
+  float* low_mean = mean + count;
+  const auto sums = [&](int which, int r) {
+    return s.sum.data() + (static_cast<ptrdiff_t>(which) * l.tile_height + r) * l.sum_stride;
+  };
+  for (int r = 0; r < tile.height; ++r) {
+    in_order(sums(0, r), count, sum_w);
+    for (int c = 0; c < l.channels; ++c) {
+      const Plane& p = frame.out[c];
+      in_order(sums(1 + c, r), count, sum_v);
+      divide_row(sum_v, sum_w, count, middle, mean);
+      if (form.split) {
+        in_order(sums(1 + l.channels + c, r), count, sum_v);
+        divide_row(sum_v, sum_w, count, middle, low_mean);
+        for (int i = 0; i < count; ++i) {
+          mean[i] = mean[i] * 256 + low_mean[i];
+        }
+      }
+      uint16_t* slots = s.slots.data();
+      for (int i = 0; i < count; ++i) {
+        slots[i] = static_cast<uint16_t>(static_cast<int>(std::clamp(mean[i] + 0.5F, 0.0F, most)) << p.shift);
+      }
+      std::byte* row = p.row(tile.y + r) + static_cast<ptrdiff_t>(tile.x) * p.step * p.bytes_per_sample();
+      if (bit_depth > 8) {
+        write_row(slots, l, tile.width, p.step, reinterpret_cast<uint16_t*>(row));
+      } else {
+        write_row(slots, l, tile.width, p.step, reinterpret_cast<uint8_t*>(row));
+      }
+    }
+  }
+}
+
+}  // namespace nonlocal::denoise::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif
