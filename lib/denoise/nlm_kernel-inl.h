@@ -58,6 +58,8 @@ struct PairedWeights {
   int count;
 };
 
+HWY_INLINE ptrdiff_t slots(int n) { return static_cast<ptrdiff_t>(n) * kStrips; }
+
 // Fill `extra` slots before the first, or after the last, of `count` from the strips beside.
 template <typename T>
 HWY_INLINE void extend_before(T* slots, int count, int extra) {
@@ -528,6 +530,23 @@ void accumulate(const PairedWeights& w, int samples, int32_t* HWY_RESTRICT sum_v
 }
 
 #endif  // HWY_SCALAR
+
+// Each sample's own part of its sum: sum = weight * v, in the order of the sums, for the first v of each
+// pair.
+HWY_INLINE void first_products(const int16_t* HWY_RESTRICT pairs, int samples, int weight,
+                               int32_t* HWY_RESTRICT sum) {
+  for (int i = 0; i < samples; ++i) {
+    sum[i] = weight * pairs[2 * i];
+  }
+}
+
+// Every step-th slot of `from`, `count` in all.
+HWY_INLINE void every_slot(const uint16_t* HWY_RESTRICT from, int step, int count,
+                           uint16_t* HWY_RESTRICT to) {
+  for (int t = 0; t < count; ++t) {
+    std::memcpy(to + slots(t), from + slots(t * step), kStrips * sizeof(uint16_t));
+  }
+}
 
 }  // namespace nonlocal::denoise::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

@@ -80,45 +80,92 @@ void value_row(const uint16_t* HWY_RESTRICT slots, int count, int shift, int mas
   }
 }
 
-// The plane's row y to s.slots, and its mirrored surroundings.
-void load_row(const ConstPlane& p, int y, int x, const TileLayout& l, TileScratch& s) {
+// Samples of a grid are this many where there are `pixels`.
+HWY_INLINE int samples_across(int pixels, int step) { return (pixels + step - 1) / step; }
+
+// The plane's row y, and its mirrored surroundings, from column x on to s.slots.
+void load_row(const ConstPlane& p, int y, int x, int strip, TileScratch& s) {
   const std::byte* row = p.row(mirror(y, p.height));
-  const int columns = l.strip * kStrips;
+  const int columns = strip * kStrips;
   if (p.bit_depth > 8) {
     read_row(reinterpret_cast<const uint16_t*>(row), p.step, p.shift, p.width, x, columns, s.line.data());
   } else {
     read_row(reinterpret_cast<const uint8_t*>(row), p.step, p.shift, p.width, x, columns, s.line.data());
   }
-  to_slots(s.line.data(), l.strip, s.slots.data());
+  to_slots(s.line.data(), strip, s.slots.data());
 }
 
-void load_tile(const NlmFrame& frame, const Tile& tile, const TileLayout& l, TileScratch& s) {
+// Writes rows of s.slots as pairs of samples to be averaged.
+class PairWriter {
+ public:
+  PairWriter(const Grid& grid, const WeightLaw& law, int bit_depth, TileScratch& s, GridScratch& to)
+      : g_(grid), form_(law, bit_depth), s_(s), to_(to) {}
+
+  // `row` counts from the first above the tile.
+  void write(int plane, int row) {
+    write(plane, row, form_.low_bits, 0xFFFF);
+    if (form_.split) {
+      write(g_.planes + plane, row, 0, 0xFF);
+    }
+  }
+
+ private:
+  void write(int which, int row, int low_bits, int mask) {
+    const int count = g_.strip * kStrips;
+    const int extra = g_.lead + 1;
+    int16_t* value = reinterpret_cast<int16_t*>(s_.slots.data()) + count + slots(extra);
+    value_row(s_.slots.data(), count, low_bits, mask, form_.middle, value);
+    extend(value, g_.strip, extra);
+    int16_t* pairs =
+        to_.pairs.data() + (static_cast<ptrdiff_t>(which) * g_.sample_rows() + row) * g_.pair_stride;
+    for (int t = -g_.lead; t < g_.strip + g_.lead; ++t, pairs += 2 * kStrips) {
+      interleave_pairs(value + slots(t), value + slots(t + 1), pairs);
+    }
+  }
+
+  const Grid& g_;
+  SampleForm form_;
+  TileScratch& s_;
+  GridScratch& to_;
+};
+
+void load_own(const NlmFrame& frame, const Tile& tile, const TileLayout& l, TileScratch& s) {
   const int halo = frame.patch_radius + frame.search_radius;
   const int rows = tile.height + 2 * halo;
   const int bit_depth = frame.in[0].bit_depth;
-  const int count = l.strip * kStrips;
-  const SampleForm form(frame.law, bit_depth);
-  int16_t* value = reinterpret_cast<int16_t*>(s.slots.data()) + count + (l.value_lead + 1) * kStrips;
-  const auto store_pairs = [&](int which, int row, int low_bits, int mask) {
-    value_row(s.slots.data(), count, low_bits, mask, form.middle, value);
-    extend(value, l.strip, l.value_lead + 1);
-    int16_t* pairs = s.pairs.data() + (static_cast<ptrdiff_t>(which) * l.rows + row) * l.pair_stride;
-    for (int t = -l.value_lead; t < l.strip + l.value_lead; ++t, pairs += 2 * kStrips) {
-      interleave_pairs(value + t * kStrips, value + (t + 1) * kStrips, pairs);
-    }
-  };
+  PairWriter pairs(l.own, frame.law, bit_depth, s, s.own);
   for (int c = 0; c < l.channels; ++c) {
     for (int r = 0; r < rows; ++r) {
-      load_row(frame.in[c], tile.y - halo + r, tile.x - l.halo_strips * l.strip, l, s);
+      load_row(frame.in[c], tile.y - halo + r, tile.x - l.halo_strips * l.strip, l.strip, s);
       int16_t* guide = s.guide.data() + (static_cast<ptrdiff_t>(c) * (l.rows + 1) + r) * l.guide_stride +
-                       l.guide_lead * kStrips;
-      guide_row(s.slots.data(), count, frame.law, bit_depth, guide);
+                       slots(l.guide_lead);
+      guide_row(s.slots.data(), l.strip * kStrips, frame.law, bit_depth, guide);
       extend(guide, l.strip, l.guide_lead);
-      store_pairs(c, r, form.low_bits, 0xFFFF);
-      if (form.split) {
-        store_pairs(l.channels + c, r, 0, 0xFF);
+      if (r >= frame.patch_radius && r < rows - frame.patch_radius) {
+        pairs.write(c, r - frame.patch_radius);
       }
     }
+  }
+}
+
+void load_joint(const NlmFrame& frame, const Tile& tile, const TileLayout& l, TileScratch& s) {
+  const Grid& g = l.joint;
+  const int rows = samples_across(tile.height, g.row_step) + 2 * g.row_radius;
+  const int y = tile.y / g.row_step - g.row_radius;
+  const int x = tile.x / g.column_step - l.halo_strips * g.strip;
+  PairWriter pairs(g, frame.law, frame.joint_in[0].bit_depth, s, s.joint);
+  for (int c = 0; c < g.planes; ++c) {
+    for (int r = 0; r < rows; ++r) {
+      load_row(frame.joint_in[c], y + r, x, g.strip, s);
+      pairs.write(c, r);
+    }
+  }
+}
+
+void load_tile(const NlmFrame& frame, const Tile& tile, const TileLayout& l, TileScratch& s) {
+  load_own(frame, tile, l, s);
+  if (!l.joint.empty()) {
+    load_joint(frame, tile, l, s);
   }
 }
 
@@ -129,38 +176,44 @@ void divide_row(const int32_t* HWY_RESTRICT sum_v, const int32_t* HWY_RESTRICT s
   }
 }
 
-// Slots of samples to their columns of a row.
+// Slots of samples, from those of strip `first` on, to their columns of a row.
 template <typename T>
-void write_row(const uint16_t* HWY_RESTRICT slots, const TileLayout& l, int width, int step, T* row) {
-  for (int x = 0, s = l.halo_strips; x < width; x += l.strip, ++s) {
-    const int columns = std::min(l.strip, width - x);
+void write_row(const uint16_t* HWY_RESTRICT slots, int strip, int first, int width, int step, T* row) {
+  for (int x = 0, s = first; x < width; x += strip, ++s) {
+    const int columns = std::min(strip, width - x);
     for (int t = 0; t < columns; ++t) {
       row[static_cast<ptrdiff_t>(x + t) * step] = static_cast<T>(slots[t * kStrips + s]);
     }
   }
 }
 
-void store_tile(const NlmFrame& frame, const Tile& tile, const TileLayout& l, TileScratch& s) {
+// The averages of a grid to the tile's part of `out`.
+void store_averages(const NlmFrame& frame, std::span<const Plane> out, const Tile& tile, int halo_strips,
+                    const Grid& g, const GridScratch& averages, TileScratch& s) {
   const int bit_depth = frame.in[0].bit_depth;
   const SampleForm form(frame.law, bit_depth);
   const float middle = static_cast<float>(form.middle);
   const float most = static_cast<float>((1 << bit_depth) - 1);
-  const int count = l.strip * kStrips;
+  const int count = g.strip * kStrips;
+  const int first_x = tile.x / g.column_step;
+  const int first_y = tile.y / g.row_step;
+  const int width = std::min(samples_across(tile.width, g.column_step), out[0].width - first_x);
+  const int height = std::min(samples_across(tile.height, g.row_step), out[0].height - first_y);
   int32_t* sum_w = s.line.data();
   int32_t* sum_v = sum_w + count;
   auto* mean = reinterpret_cast<float*>(sum_v + count);
   float* low_mean = mean + count;
   const auto sums = [&](int which, int r) {
-    return s.sum.data() + (static_cast<ptrdiff_t>(which) * l.tile_height + r) * l.sum_stride;
+    return averages.sum.data() + (static_cast<ptrdiff_t>(which) * g.height + r) * g.sum_stride;
   };
-  for (int r = 0; r < tile.height; ++r) {
+  for (int r = 0; r < height; ++r) {
     in_order(sums(0, r), count, sum_w);
-    for (int c = 0; c < l.channels; ++c) {
-      const Plane& p = frame.out[c];
+    for (int c = 0; c < g.planes; ++c) {
+      const Plane& p = out[c];
       in_order(sums(1 + c, r), count, sum_v);
       divide_row(sum_v, sum_w, count, middle, mean);
       if (form.split) {
-        in_order(sums(1 + l.channels + c, r), count, sum_v);
+        in_order(sums(1 + g.planes + c, r), count, sum_v);
         divide_row(sum_v, sum_w, count, middle, low_mean);
         for (int i = 0; i < count; ++i) {
           mean[i] = mean[i] * 256 + low_mean[i];
@@ -170,13 +223,20 @@ void store_tile(const NlmFrame& frame, const Tile& tile, const TileLayout& l, Ti
       for (int i = 0; i < count; ++i) {
         slots[i] = static_cast<uint16_t>(static_cast<int>(std::clamp(mean[i] + 0.5F, 0.0F, most)) << p.shift);
       }
-      std::byte* row = p.row(tile.y + r) + static_cast<ptrdiff_t>(tile.x) * p.step * p.bytes_per_sample();
+      std::byte* row = p.row(first_y + r) + static_cast<ptrdiff_t>(first_x) * p.step * p.bytes_per_sample();
       if (bit_depth > 8) {
-        write_row(slots, l, tile.width, p.step, reinterpret_cast<uint16_t*>(row));
+        write_row(slots, g.strip, halo_strips, width, p.step, reinterpret_cast<uint16_t*>(row));
       } else {
-        write_row(slots, l, tile.width, p.step, reinterpret_cast<uint8_t*>(row));
+        write_row(slots, g.strip, halo_strips, width, p.step, reinterpret_cast<uint8_t*>(row));
       }
     }
+  }
+}
+
+void store_tile(const NlmFrame& frame, const Tile& tile, const TileLayout& l, TileScratch& s) {
+  store_averages(frame, frame.out, tile, l.halo_strips, l.own, s.own, s);
+  if (!l.joint.empty()) {
+    store_averages(frame, frame.joint_out, tile, l.halo_strips, l.joint, s.joint, s);
   }
 }
 

@@ -37,6 +37,86 @@ MapFunction weights_of_row_for(SquareForm form) {
   }
 }
 
+// A grid's samples, weights and sums of one tile.
+class Averages {
+ public:
+  Averages(const Grid& grid, GridScratch& scratch) : g_(grid), s_(scratch) {}
+
+  [[nodiscard]] const Grid& grid() const { return g_; }
+
+  // The weights of the row at work, of one dx after another.
+  [[nodiscard]] uint16_t* weight(int i) {
+    return s_.weight.data() + static_cast<ptrdiff_t>(i) * g_.weight_stride + slots(g_.lead);
+  }
+
+  // Every sample with itself.
+  void start(int height, int weight) {
+    const int samples = g_.strip * kStrips;
+    for (int y = 0; y < height; ++y) {
+      std::fill_n(sums(0, y), samples, weight);
+      for (int v = 0; v < g_.values; ++v) {
+        first_products(pairs(v, y), samples, weight, sums(1 + v, y));
+      }
+    }
+  }
+
+  // From now on there are weights of `offsets` columns: an odd one's partner has none.
+  void expect(int offsets) {
+    if (offsets % 2 != 0) {
+      std::fill_n(weight(offsets) - slots(g_.lead), g_.weight_stride, 0);
+    }
+  }
+
+  // Adds row y + dy to the averages of row y, with the weights w(x, x + o) of row y, from dx = first_dx on;
+  // and, as w serves both, row y to those of row y + dy. Rows of averages are 0 to height.
+  void add(int y, int dy, int first_dx, int height) {
+    const int count = (g_.column_radius - first_dx + 2) / 2;
+    const ptrdiff_t two_maps = 2 * static_cast<ptrdiff_t>(g_.weight_stride);
+    extend_weights(first_dx);
+    for (int v = 0; v < g_.values; ++v) {
+      if (y >= 0) {
+        add({weight(0), weight(1), two_maps, pairs(v, y + dy) + 2 * slots(first_dx), 2 * slots(2), count}, v,
+            y);
+      }
+      if (y + dy < height) {
+        add({weight(1) - slots(first_dx + 1), weight(0) - slots(first_dx), two_maps - slots(2),
+             pairs(v, y) - 2 * slots(first_dx + 1), -2 * slots(2), count},
+            v, y + dy);
+      }
+    }
+  }
+
+ private:
+  int32_t* sums(int which, int y) {
+    return s_.sum.data() + (static_cast<ptrdiff_t>(which) * g_.height + y) * g_.sum_stride;
+  }
+  const int16_t* pairs(int value, int y) {
+    return s_.pairs.data() +
+           (static_cast<ptrdiff_t>(value) * g_.sample_rows() + y + g_.row_radius) * g_.pair_stride +
+           2 * slots(g_.lead);
+  }
+
+  // w(x, x + o) is needed at x = y - o too, which may be of the strips beside.
+  void extend_weights(int first_dx) {
+    for (int dx = first_dx; dx <= g_.column_radius; ++dx) {
+      extend_before(weight(dx - first_dx), g_.strip, dx);
+      extend_after(weight(dx - first_dx), g_.strip, -dx);
+    }
+  }
+
+  void add(const PairedWeights& w, int v, int y) {
+    const int samples = g_.strip * kStrips;
+    if (v == 0) {
+      accumulate<true>(w, samples, sums(1, y), sums(0, y));
+    } else {
+      accumulate<false>(w, samples, sums(1 + v, y), nullptr);
+    }
+  }
+
+  const Grid& g_;
+  GridScratch& s_;
+};
+
 class TileFilter {
  public:
   TileFilter(const NlmFrame& frame, const Tile& tile, const TileLayout& layout, TileScratch& scratch)
@@ -44,6 +124,8 @@ class TileFilter {
         tile_(tile),
         l_(layout),
         s_(scratch),
+        own_(layout.own, scratch.own),
+        joint_(layout.joint, scratch.joint),
         radius_(frame.search_radius),
         halo_(frame.search_radius + frame.patch_radius),
         move_sums_down_(move_sums_down_for(frame.law.form)),
@@ -52,7 +134,10 @@ class TileFilter {
 
   void run() {
     load_tile(frame_, tile_, l_, s_);
-    start_with_centre();
+    own_.start(tile_.height, frame_.law.centre_weight());
+    if (has_joint()) {
+      joint_.start(joint_height(), frame_.law.centre_weight());
+    }
     for (int dy = 0; dy <= radius_; ++dy) {
       filter_offset_row(dy);
     }
@@ -60,33 +145,12 @@ class TileFilter {
   }
 
  private:
-  static ptrdiff_t slots(int n) { return static_cast<ptrdiff_t>(n) * kStrips; }
-  int32_t* sums(int which, int y) {
-    return s_.sum.data() + (static_cast<ptrdiff_t>(which) * l_.tile_height + y) * l_.sum_stride;
-  }
-  const int16_t* pairs(int value, int y) {  // y in the tile, or up to search_radius above and below
-    return s_.pairs.data() + (static_cast<ptrdiff_t>(value) * l_.rows + y + halo_) * l_.pair_stride +
-           2 * slots(l_.value_lead);
-  }
+  [[nodiscard]] bool has_joint() const { return !l_.joint.empty(); }
+  [[nodiscard]] int joint_height() const { return samples_across(tile_.height, l_.joint.row_step); }
   const int16_t* guide(int y) { return guide_row_at(y + halo_); }
   const int16_t* blank() { return guide_row_at(l_.rows); }
   const int16_t* guide_row_at(int row) {
     return s_.guide.data() + static_cast<ptrdiff_t>(row) * l_.guide_stride + slots(l_.guide_lead);
-  }
-  uint16_t* weight(int i) {
-    return s_.weight.data() + static_cast<ptrdiff_t>(i) * l_.weight_stride + slots(l_.weight_lead);
-  }
-
-  // Every pixel with itself: as the first of a pair, at full weight, with its neighbour at none.
-  void start_with_centre() {
-    std::fill_n(weight(0), slots(l_.strip), frame_.law.centre_weight());
-    std::fill_n(weight(1), slots(l_.strip), 0);
-    std::fill_n(sums(0, 0), static_cast<size_t>(1 + l_.values) * l_.tile_height * l_.sum_stride, 0);
-    for (int v = 0; v < l_.values; ++v) {
-      for (int y = 0; y < tile_.height; ++y) {
-        add({weight(0), weight(1), 0, pairs(v, y), 0, 1}, v, y);
-      }
-    }
   }
 
   // The offsets (dx, dy) of one dy: all dx for dy > 0, dx > 0 for dy = 0. w(x, x + o) is made once and serves
@@ -97,17 +161,15 @@ class TileFilter {
     const int p = frame_.patch_radius;
     const int first = -dy;
     std::fill_n(s_.column.data(), static_cast<size_t>(offsets) * slots(l_.strip), 0);
-    if (offsets % 2 != 0) {  // the last one's partner has no weight
-      std::fill_n(weight(offsets) - slots(l_.weight_lead), l_.weight_stride, 0);
-    }
+    own_.expect(offsets);
     const OffsetMaps maps = {offsets,
                              l_.strip,
                              p,
                              s_.column.data(),
                              s_.capped.data() + slots(l_.patch_lead),
                              l_.capped_stride,
-                             weight(0),
-                             l_.weight_stride};
+                             own_.weight(0),
+                             l_.own.weight_stride};
     for (int y = first - 2 * p; y < tile_.height; ++y) {
       // Row y + p enters the patches around row y; none leaves while the first of them fills.
       const bool leaves = y > first;
@@ -119,49 +181,36 @@ class TileFilter {
                               l_.channels};
       (y < first ? move_sums_down_ : weights_of_row_)(rows, frame_.law, maps);
       if (y >= first) {
-        average_row(y, dy, first_dx);
+        own_.add(y, dy, first_dx, tile_.height);
+        if (has_joint()) {
+          add_joint(y, dy, first_dx);
+        }
       }
     }
   }
 
-  // w(x, x + o) is needed at x = y - o too, which may be of the strips beside.
-  void extend_weights(int first_dx) {
-    for (int dx = first_dx; dx <= radius_; ++dx) {
-      extend_before(weight(dx - first_dx), l_.strip, dx);
-      extend_after(weight(dx - first_dx), l_.strip, -dx);
+  // The joint planes' samples lie at every column_step-th column of every row_step-th row, and are averaged
+  // over the offsets that lead from one of them to another.
+  void add_joint(int y, int dy, int first_dx) {
+    const Grid& g = l_.joint;
+    if (y % g.row_step != 0 || dy % g.row_step != 0) {
+      return;
     }
-  }
-
-  void average_row(int y, int dy, int first_dx) {
-    const int count = (radius_ - first_dx + 2) / 2;
-    const ptrdiff_t two_maps = 2 * static_cast<ptrdiff_t>(l_.weight_stride);
-    extend_weights(first_dx);
-    for (int v = 0; v < l_.values; ++v) {
-      if (y >= 0) {  // their neighbours below to the pixels of row y
-        add({weight(0), weight(1), two_maps, pairs(v, y + dy) + 2 * slots(first_dx), 2 * slots(2), count}, v,
-            y);
-      }
-      if (y + dy < tile_.height) {  // theirs above to the pixels of row y + dy
-        add({weight(1) - slots(first_dx + 1), weight(0) - slots(first_dx), two_maps - slots(2),
-             pairs(v, y) - 2 * slots(first_dx + 1), -2 * slots(2), count},
-            v, y + dy);
-      }
+    const int first = first_dx > 0 ? 1 : -g.column_radius;
+    for (int dx = first; dx <= g.column_radius; ++dx) {
+      every_slot(own_.weight(dx * g.column_step - first_dx), g.column_step, g.strip,
+                 joint_.weight(dx - first));
     }
-  }
-
-  void add(const PairedWeights& w, int v, int y) {
-    const int samples = l_.strip * kStrips;
-    if (v == 0) {
-      accumulate<true>(w, samples, sums(1, y), sums(0, y));
-    } else {
-      accumulate<false>(w, samples, sums(1 + v, y), nullptr);
-    }
+    joint_.expect(g.column_radius - first + 1);
+    joint_.add(y / g.row_step, dy / g.row_step, first, joint_height());
   }
 
   const NlmFrame& frame_;
   const Tile& tile_;
   const TileLayout& l_;
   TileScratch& s_;
+  Averages own_;
+  Averages joint_;
   int radius_;
   int halo_;
   MapFunction move_sums_down_;
@@ -184,10 +233,35 @@ constexpr int kWidestStrip = 32;
 
 int ceil_divide(int a, int b) { return (a + b - 1) / b; }
 
+int round_up(int n, int multiple) { return ceil_divide(n, multiple) * multiple; }
+
+size_t product(int a, int b, int c) { return static_cast<size_t>(a) * b * c; }
+
+// The grid whose planes are like `first`, or none.
+Grid make_grid(const NlmFrame& frame, std::span<const ConstPlane> planes, int strip, int tile_height) {
+  Grid g;
+  if (planes.empty()) {
+    return g;
+  }
+  g.column_step = planes[0].width < frame.in[0].width ? 2 : 1;
+  g.row_step = planes[0].height < frame.in[0].height ? 2 : 1;
+  g.planes = static_cast<int>(planes.size());
+  g.values = frame.law.split_values ? 2 * g.planes : g.planes;
+  g.strip = strip / g.column_step;
+  g.height = tile_height / g.row_step;
+  g.column_radius = frame.search_radius / g.column_step;
+  g.row_radius = frame.search_radius / g.row_step;
+  g.lead = g.column_radius + 1;
+  g.pair_stride = 2 * (g.strip + 2 * g.lead) * kStrips;
+  g.weight_stride = (g.strip + 2 * g.lead) * kStrips;
+  g.sum_stride = g.strip * kStrips;
+  return g;
+}
+
 }  // namespace
 
 TileLayout::TileLayout(const NlmFrame& frame, int height)
-    : tile_height(height), channels(static_cast<int>(frame.in.size())) {
+    : tile_height(round_up(height, 2)), channels(static_cast<int>(frame.in.size())) {
   const int radius = frame.search_radius;
   const int halo = radius + frame.patch_radius;
   const int width = frame.in[0].width;
@@ -195,36 +269,39 @@ TileLayout::TileLayout(const NlmFrame& frame, int height)
   const int inner = kStrips - 2 * halo_strips;
   const int across = ceil_divide(width, inner * kWidestStrip);
   strip = std::max(ceil_divide(ceil_divide(width, across), inner), ceil_divide(halo, halo_strips));
-  strip += strip % 2;  // two slots are averaged at once
+  // Two slots are averaged at once, of joint planes too.
+  strip = round_up(strip, frame.joint_in.empty() ? 2 : 4);
   tile_width = inner * strip;
-  values = frame.law.split_values ? 2 * channels : channels;
   offsets = 2 * radius + 1;
   rows = tile_height + 2 * halo;
   guide_lead = halo;
-  value_lead = radius + 1;
-  weight_lead = radius + 1;
   patch_lead = frame.patch_radius;
   guide_stride = (strip + 2 * guide_lead) * kStrips;
-  pair_stride = 2 * (strip + 2 * value_lead) * kStrips;
-  sum_stride = strip * kStrips;
   capped_stride = (strip + 2 * patch_lead + 1) * kStrips;  // the last sum's successor is read
-  weight_stride = (strip + 2 * weight_lead) * kStrips;
+  own = make_grid(frame, frame.in, strip, tile_height);
+  joint = make_grid(frame, frame.joint_in, strip, tile_height);
 }
 
 int TileLayout::bytes_a_row() const {
-  return 2 * channels * guide_stride + 2 * values * pair_stride + 4 * (1 + values) * sum_stride;
+  return 2 * channels * guide_stride + own.bytes_a_row() + joint.bytes_a_row() / joint.row_step;
+}
+
+void GridScratch::allocate(const Grid& g) {
+  pairs.allocate(product(g.values, g.sample_rows(), g.pair_stride));
+  weight.allocate(product(1, 2 * g.column_radius + 2, g.weight_stride));
+  sum.allocate(product(1 + g.values, g.height, g.sum_stride));
 }
 
 void TileScratch::allocate(const TileLayout& l) {
-  const auto n = [](int a, int b, int c) { return static_cast<size_t>(a) * b * c; };
-  guide.allocate(n(l.channels, l.rows + 1, l.guide_stride));
-  pairs.allocate(n(l.values, l.rows, l.pair_stride));
-  column.allocate(n(l.offsets, l.strip, kStrips));
-  capped.allocate(n(2, 1, l.capped_stride));
-  weight.allocate(n(1, l.offsets + 1, l.weight_stride));
-  sum.allocate(n(1 + l.values, l.tile_height, l.sum_stride));
-  line.allocate(n(4, l.strip, kStrips));
-  slots.allocate(n(2, l.strip + l.value_lead + 1, kStrips));
+  guide.allocate(product(l.channels, l.rows + 1, l.guide_stride));
+  column.allocate(product(l.offsets, l.strip, kStrips));
+  capped.allocate(product(2, 1, l.capped_stride));
+  line.allocate(product(4, l.strip, kStrips));
+  slots.allocate(product(2, l.strip + l.own.lead + 1, kStrips));
+  own.allocate(l.own);
+  if (!l.joint.empty()) {
+    joint.allocate(l.joint);
+  }
 }
 
 HWY_EXPORT(filter_tile);

@@ -15,6 +15,10 @@ namespace nonlocal::denoise {
 struct NlmFrame {
   std::span<const ConstPlane> in;  // all of one size and depth; not the memory of `out`
   std::span<const Plane> out;
+  // Planes that are averaged with the weights of `in`, where there are any: of the same depth, with as many
+  // columns and rows or half of them.
+  std::span<const ConstPlane> joint_in;
+  std::span<const Plane> joint_out;
   int patch_radius = 0;
   int search_radius = 0;
   WeightLaw law;
@@ -33,9 +37,31 @@ struct Tile {
 // of the strips beside.
 constexpr int kStrips = 32;
 
+// The samples that are averaged: one for every column_step x row_step pixels of the tile.
+struct Grid {
+  bool operator==(const Grid&) const = default;
+
+  int column_step = 1;  // 1 or 2
+  int row_step = 1;
+  int planes = 0;
+  int values = 0;         // planes, or twice as many where samples are split
+  int strip = 0;          // samples of a row in a strip
+  int height = 0;         // rows of samples in a tile
+  int column_radius = 0;  // of the search window
+  int row_radius = 0;
+  int lead = 0;           // slots before the first, and after the last, of samples and of weights
+  int pair_stride = 0;    // elements from a row, or map, to the next: of samples,
+  int weight_stride = 0;  // of weights,
+  int sum_stride = 0;     // of sums
+
+  [[nodiscard]] bool empty() const { return planes == 0; }
+  [[nodiscard]] int sample_rows() const { return height + 2 * row_radius; }
+  [[nodiscard]] int bytes_a_row() const { return 2 * values * pair_stride + 4 * (1 + values) * sum_stride; }
+};
+
 // The largest tile that the scratch memory of `frame` is laid out for, and where things lie in it. Strips and
 // rows begin above and left of the tile, by its halo: columns are counted from x - halo_strips * strip of the
-// tile, rows from y - search_radius - patch_radius.
+// tile, rows from y - search_radius - patch_radius, or row_radius rows of a grid.
 struct TileLayout {
   TileLayout() = default;
   TileLayout(const NlmFrame& frame, int tile_height);
@@ -43,24 +69,30 @@ struct TileLayout {
 
   int strip = 0;        // columns in a strip
   int halo_strips = 0;  // at each side of the tile
-  int tile_width = 0;
+  int tile_width = 0;   // both even, for joint planes
   int tile_height = 0;
   int channels = 0;       // planes that the distance is taken over
-  int values = 0;         // planes that are averaged: channels, or twice as many where split
-  int offsets = 0;        // maps of sums and of weights a row: one for every dx
+  int offsets = 0;        // maps of sums a row: one for every dx
   int rows = 0;           // tile_height and the halo above and below
   int guide_lead = 0;     // slots before the first, and after the last: of guide samples,
-  int value_lead = 0;     // of samples to be averaged,
-  int patch_lead = 0;     // of capped sums,
-  int weight_lead = 0;    // of weights
+  int patch_lead = 0;     // of capped sums
   int guide_stride = 0;   // elements from a row, or map, to the next: of guide samples,
-  int pair_stride = 0;    // of samples to be averaged,
-  int sum_stride = 0;     // of sums,
-  int capped_stride = 0;  // of capped sums,
-  int weight_stride = 0;  // of weights
+  int capped_stride = 0;  // of capped sums
+  Grid own;               // the planes that the distance is taken over
+  Grid joint;
 
   // The memory that a row of the tile takes.
   [[nodiscard]] int bytes_a_row() const;
+};
+
+struct GridScratch {
+  void allocate(const Grid& grid);
+
+  AlignedBuffer<std::int16_t> pairs;  // values x sample_rows x pair_stride: (v[x], v[x + 1])
+  // Those of a row, for every dx of the window: (2 column_radius + 2) x weight_stride. The last is an odd
+  // offset's partner, without weight.
+  AlignedBuffer<std::uint16_t> weight;
+  AlignedBuffer<std::int32_t> sum;  // (1 + values) x height x sum_stride: of w, of w v
 };
 
 // A thread's working memory.
@@ -68,14 +100,12 @@ struct TileScratch {
   void allocate(const TileLayout& layout);
 
   AlignedBuffer<std::int16_t> guide;    // channels x (rows + a blank one) x guide_stride
-  AlignedBuffer<std::int16_t> pairs;    // values x rows x pair_stride: (v[x], v[x + 1])
   AlignedBuffer<std::uint16_t> column;  // offsets x slots: vertical sums of squares
   AlignedBuffer<std::uint16_t> capped;  // slots and patch_lead before and after them: capped, of two offsets
-  // (offsets + 1) x weight_stride: the last is an odd offset's partner, without weight.
-  AlignedBuffer<std::uint16_t> weight;
-  AlignedBuffer<std::int32_t> sum;   // (1 + values) x tile_height x sum_stride: of w, of w v
-  AlignedBuffer<std::int32_t> line;  // rows on their way in or out
+  AlignedBuffer<std::int32_t> line;     // rows on their way in or out
   AlignedBuffer<std::uint16_t> slots;
+  GridScratch own;
+  GridScratch joint;
 };
 
 // Filters `tile` of `frame`, with the instruction set that instruction_set() names.

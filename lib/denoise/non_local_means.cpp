@@ -21,6 +21,7 @@ using denoise::TileScratch;
 constexpr int kMostPlanes = 4;
 // A tile's accumulators and samples should stay in a core's second-level cache.
 constexpr int kTileBytes = 2560 << 10;
+constexpr int kLowestSharedTile = 64;
 
 void check_parameters(const NonLocalMeansParameters& p) {
   const auto require = [](bool good, const std::string& expected, auto got) {
@@ -54,6 +55,12 @@ void copy_plane(const ConstPlane& in, const Plane& out) {
   }
 }
 
+void copy_planes(std::span<const ConstPlane> in, std::span<const Plane> out) {
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    copy_plane(in[i], out[i]);
+  }
+}
+
 // The bytes from the plane's first to its last sample.
 struct Extent {
   explicit Extent(const ConstPlane& p) {
@@ -67,6 +74,7 @@ struct Extent {
   const std::byte* end;
 };
 
+// Do the planes of any two share memory?
 bool overlap(std::span<const ConstPlane> in, std::span<const Plane> out) {
   return std::any_of(in.begin(), in.end(), [&](const ConstPlane& i) {
     return std::any_of(out.begin(), out.end(), [&](const Plane& o) {
@@ -79,11 +87,53 @@ bool overlap(std::span<const ConstPlane> in, std::span<const Plane> out) {
 
 int ceil_divide(int a, int b) { return (a + b - 1) / b; }
 
-// Tiles of one size, so that threads share the work evenly, as high as fits the cache.
-TileLayout plan_tiles(const NlmFrame& frame) {
-  const int height = frame.in[0].height;
-  const int highest = std::clamp(kTileBytes / TileLayout(frame, 1).bytes_a_row(), 32, 160);
-  return {frame, ceil_divide(height, ceil_divide(height, highest))};
+// A frame's tiles, numbered row by row.
+struct Tiling {
+  Tiling(const TileLayout& tile_layout, const ConstPlane& plane)
+      : layout(tile_layout),
+        width(plane.width),
+        height(plane.height),
+        across(ceil_divide(width, layout.tile_width)) {}
+
+  [[nodiscard]] int count() const { return across * ceil_divide(height, layout.tile_height); }
+  [[nodiscard]] Tile operator[](int i) const {
+    const int x = i % across * layout.tile_width;
+    const int y = i / across * layout.tile_height;
+    return {x, y, std::min(layout.tile_width, width - x), std::min(layout.tile_height, height - y)};
+  }
+
+  TileLayout layout;
+  int width;
+  int height;
+  int across;
+};
+
+// Tiles of one size, so that threads share the work evenly, as high as fits the cache; two a thread at least,
+// unless they got so low that rows above and below them would cost more.
+Tiling plan_tiles(const NlmFrame& frame, int threads) {
+  const ConstPlane& plane = frame.in[0];
+  const TileLayout row(frame, 1);
+  const int down = ceil_divide(2 * threads, ceil_divide(plane.width, row.tile_width));
+  const int even = std::max(ceil_divide(plane.height, down), kLowestSharedTile);
+  const int highest = std::min(std::clamp(kTileBytes / row.bytes_a_row(), 32, 160), even);
+  return {{frame, ceil_divide(plane.height, ceil_divide(plane.height, highest))}, plane};
+}
+
+bool is_all_or_half(int size, int whole) {
+  return size == whole || size == whole / 2 || size == (whole + 1) / 2;
+}
+
+// Joint planes have as many columns and rows as the others, or half of them.
+void check_joint_size(const ConstPlane& joint, const ConstPlane& first) {
+  const auto size = [](const ConstPlane& p) {
+    return std::to_string(p.width) + "x" + std::to_string(p.height) + " of " + std::to_string(p.bit_depth) +
+           " bits";
+  };
+  if (!is_all_or_half(joint.width, first.width) || !is_all_or_half(joint.height, first.height) ||
+      joint.bit_depth != first.bit_depth) {
+    throw InvalidArgument("NonLocalMeans: expected joint planes of the depth of the first plane, " +
+                          size(first) + ", and of its width and height or half of each, got " + size(joint));
+  }
 }
 
 }  // namespace
@@ -95,11 +145,51 @@ double filter_h(const NonLocalMeansParameters& p, int planes) {
   return p.strength * p.sigma * (at_sigma_10 - fall * std::log(std::clamp(p.sigma, 3.0, 50.0) / 10));
 }
 
+NonLocalMeansParameters chroma_parameters(const NonLocalMeansParameters& luma, bool is_subsampled) {
+  NonLocalMeansParameters chroma = luma;
+  chroma.strength = std::min(10.0, luma.strength * std::clamp(0.4 * std::pow(luma.sigma, 0.43), 0.6, 1.6));
+  if (is_subsampled) {
+    chroma.search_size = std::max(3, luma.search_size * 3 / 4 | 1);
+  }
+  return chroma;
+}
+
+namespace {
+
+// Copies of planes that are to be overwritten.
+class PlaneCopies {
+ public:
+  std::span<const ConstPlane> copy(std::span<const ConstPlane> in) {
+    const std::size_t row = static_cast<std::size_t>(in[0].width) * in[0].bytes_per_sample();
+    const std::size_t plane = row * in[0].height;
+    bytes_.resize(plane * in.size());
+    planes_.clear();
+    for (std::size_t i = 0; i < in.size(); ++i) {
+      const Plane to = {bytes_.data() + i * plane,
+                        in[i].width,
+                        in[i].height,
+                        static_cast<std::ptrdiff_t>(row),
+                        in[i].bit_depth,
+                        1,
+                        0};
+      copy_plane(in[i], to);
+      planes_.push_back(to);
+    }
+    return planes_;
+  }
+
+ private:
+  std::vector<std::byte> bytes_;
+  std::vector<ConstPlane> planes_;
+};
+
+}  // namespace
+
 struct NonLocalMeans::State {
   TileLayout layout;
   std::vector<TileScratch> scratch;  // one a thread
-  std::vector<std::byte> copy;       // of an input that is to be overwritten
-  std::vector<ConstPlane> copied;
+  PlaneCopies own;
+  PlaneCopies joint;
 
   void prepare(const TileLayout& wanted, int threads) {
     if (wanted != layout) {
@@ -111,23 +201,13 @@ struct NonLocalMeans::State {
     }
   }
 
-  std::span<const ConstPlane> copy_input(std::span<const ConstPlane> in) {
-    const std::size_t row = static_cast<std::size_t>(in[0].width) * in[0].bytes_per_sample();
-    const std::size_t plane = row * in[0].height;
-    copy.resize(plane * in.size());
-    copied.clear();
-    for (std::size_t i = 0; i < in.size(); ++i) {
-      const Plane to = {copy.data() + i * plane,
-                        in[i].width,
-                        in[i].height,
-                        static_cast<std::ptrdiff_t>(row),
-                        in[i].bit_depth,
-                        1,
-                        0};
-      copy_plane(in[i], to);
-      copied.push_back(to);
-    }
-    return copied;
+  void filter(const NlmFrame& frame, int most_threads) {
+    const Tiling tiles = plan_tiles(frame, most_threads);
+    const int threads = std::min(tiles.count(), most_threads);
+    prepare(tiles.layout, threads);
+    Workers::shared().run(tiles.count(), threads, [&](int i, int slot) {
+      denoise::filter_tile(frame, tiles[i], layout, scratch[static_cast<std::size_t>(slot)]);
+    });
   }
 };
 
@@ -138,32 +218,33 @@ NonLocalMeans& NonLocalMeans::operator=(NonLocalMeans&&) noexcept = default;
 
 void NonLocalMeans::filter(std::span<const ConstPlane> in, std::span<const Plane> out,
                            const NonLocalMeansParameters& parameters) {
+  filter(in, out, {}, {}, parameters);
+}
+
+void NonLocalMeans::filter(std::span<const ConstPlane> in, std::span<const Plane> out,
+                           std::span<const ConstPlane> joint_in, std::span<const Plane> joint_out,
+                           const NonLocalMeansParameters& parameters) {
   check_planes("NonLocalMeans", in, out, kMostPlanes);
+  if (!joint_in.empty() || !joint_out.empty()) {
+    check_planes("NonLocalMeans", joint_in, joint_out, kMostPlanes);
+    check_joint_size(joint_in[0], in[0]);
+  }
   check_parameters(parameters);
-  const bool same = overlap(in, out);
+  // Tiles read what others write.
+  if (overlap(in, out) || overlap(in, joint_out)) {
+    in = state_->own.copy(in);
+  }
+  if (overlap(joint_in, joint_out) || overlap(joint_in, out)) {
+    joint_in = state_->joint.copy(joint_in);
+  }
   if (filter_h(parameters) == 0) {
-    const std::span<const ConstPlane> from = same ? state_->copy_input(in) : in;
-    for (std::size_t i = 0; i < in.size(); ++i) {
-      copy_plane(from[i], out[i]);
-    }
+    copy_planes(in, out);
+    copy_planes(joint_in, joint_out);
     return;
   }
-
-  const NlmFrame frame = {same ? state_->copy_input(in) : in, out, parameters.patch_size / 2,
-                          parameters.search_size / 2,
-                          denoise::make_weight_law(parameters, static_cast<int>(in.size()), in[0].bit_depth)};
-  const TileLayout layout = plan_tiles(frame);
-  const int across = ceil_divide(in[0].width, layout.tile_width);
-  const int tiles = across * ceil_divide(in[0].height, layout.tile_height);
-  const int threads = std::min(tiles, thread_count(parameters.threads));
-  state_->prepare(layout, threads);
-  Workers::shared().run(tiles, threads, [&](int i, int slot) {
-    const int x = i % across * layout.tile_width;
-    const int y = i / across * layout.tile_height;
-    const Tile tile = {x, y, std::min(layout.tile_width, in[0].width - x),
-                       std::min(layout.tile_height, in[0].height - y)};
-    denoise::filter_tile(frame, tile, layout, state_->scratch[static_cast<std::size_t>(slot)]);
-  });
+  state_->filter({in, out, joint_in, joint_out, parameters.patch_size / 2, parameters.search_size / 2,
+                  denoise::make_weight_law(parameters, static_cast<int>(in.size()), in[0].bit_depth)},
+                 thread_count(parameters.threads));
 }
 
 }  // namespace nonlocal

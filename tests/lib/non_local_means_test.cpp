@@ -79,10 +79,53 @@ Image filtered(const Image& in, const NonLocalMeansParameters& p, const Layout& 
   return out;
 }
 
+// A picture and others that are averaged with its weights.
+struct Joint {
+  Image own;
+  Image joint;
+};
+
+Joint filtered(const Joint& in, const NonLocalMeansParameters& p) {
+  Joint out = in;
+  NonLocalMeans filter;
+  filter.filter(in.own.views(), out.own.views(), in.joint.views(), out.joint.views(), p);
+  return out;
+}
+
+// The steps of joint planes: pixels a sample across and down.
+struct Steps {
+  int column;
+  int row;
+};
+
+const std::vector<Steps>& all_steps() {
+  static const std::vector<Steps> all = {{2, 2}, {2, 1}, {1, 2}, {1, 1}};
+  return all;
+}
+
+int half(int size, int step) { return (size + step - 1) / step; }
+
 struct Difference {
   double psnr;
   double largest;  // in 8-bit code values, like the peak of 255
   int count;
+};
+
+class Differences {
+ public:
+  void add(double d) {
+    squares_ += d * d;
+    largest_ = std::max(largest_, std::fabs(d));
+    ++count_;
+  }
+  [[nodiscard]] Difference result() const {
+    return {10 * std::log10(255 * 255 / std::max(squares_ / count_, 1e-9)), largest_, count_};
+  }
+
+ private:
+  double squares_ = 0;
+  double largest_ = 0;
+  int count_ = 0;
 };
 
 // Every `stride`-th pixel against the reference.
@@ -90,29 +133,51 @@ Difference compare(const Image& in, const Image& out, const NonLocalMeansParamet
   const auto pictures = as_pictures(in);
   const reference::Parameters q = {p.patch_size, p.search_size, p.sigma, filter_h(p, in.planes())};
   const double scale = std::ldexp(1.0, 8 - in.bit_depth());
-  double squares = 0;
-  double largest = 0;
-  int count = 0;
+  Differences differences;
   for (int i = 0; i < in.width() * in.height(); i += stride) {
     const int x = i % in.width();
     const int y = i / in.width();
     const auto expected = reference::non_local_mean(pictures, x, y, q);
     for (int c = 0; c < in.planes(); ++c) {
-      const double d = expected[c] - out.get(c, x, y) * scale;
-      squares += d * d;
-      largest = std::max(largest, std::fabs(d));
-      ++count;
+      differences.add(expected[c] - out.get(c, x, y) * scale);
     }
   }
-  return {10 * std::log10(255 * 255 / std::max(squares / count, 1e-9)), largest, count};
+  return differences.result();
 }
 
-void expect_close(const Image& in, const NonLocalMeansParameters& p, int stride, const std::string& what) {
-  const Difference d = compare(in, filtered(in, p), p, stride);
+Difference compare_joint(const Joint& in, const Image& out, const Steps& steps,
+                         const NonLocalMeansParameters& p, int stride) {
+  const auto pictures = as_pictures(in.own);
+  const auto joint = as_pictures(in.joint);
+  const reference::Parameters q = {p.patch_size, p.search_size, p.sigma, filter_h(p, in.own.planes())};
+  const double scale = std::ldexp(1.0, 8 - in.joint.bit_depth());
+  Differences differences;
+  for (int i = 0; i < out.width() * out.height(); i += stride) {
+    const int x = i % out.width();
+    const int y = i / out.width();
+    const auto expected = reference::joint_mean(pictures, joint, x, y, steps.column, steps.row, q);
+    for (int c = 0; c < out.planes(); ++c) {
+      differences.add(expected[c] - out.get(c, x, y) * scale);
+    }
+  }
+  return differences.result();
+}
+
+void expect_close(const Difference& d, const std::string& what) {
   EXPECT_LT(d.largest, 3) << what;
   if (d.count >= 100) {  // a few pixels make no PSNR
     EXPECT_GT(d.psnr, 54) << what;
   }
+}
+
+void expect_close(const Image& in, const NonLocalMeansParameters& p, int stride, const std::string& what) {
+  expect_close(compare(in, filtered(in, p), p, stride), what);
+}
+
+Joint make_joint(int width, int height, int bit_depth, const Steps& steps, double noise, unsigned seed) {
+  return {make(contents().back().second, noise, width, height, bit_depth, 1, seed),
+          make(contents().back().second, noise, half(width, steps.column), half(height, steps.row), bit_depth,
+               2, seed + 1)};
 }
 
 std::string describe(const NonLocalMeansParameters& p) {
@@ -222,6 +287,35 @@ TEST_P(EveryInstructionSet, TakesAnySize) {
   }
 }
 
+TEST_P(EveryInstructionSet, AveragesJointPlanesWithTheSameWeights) {
+  for (const Steps& steps : all_steps()) {
+    for (const int bit_depth : {8, 10, 16}) {
+      for (const int search : {3, 5, 13}) {
+        const NonLocalMeansParameters p = {5, search, 15, 1, 1};
+        const Joint in = make_joint(67, 51, bit_depth, steps, 15, 21);
+        const Joint out = filtered(in, p);
+        const std::string what = std::to_string(steps.column) + "x" + std::to_string(steps.row) + ", " +
+                                 std::to_string(bit_depth) + " bits, " + describe(p);
+        EXPECT_EQ(filtered(in.own, p), out.own) << what;
+        expect_close(compare_joint(in, out.joint, steps, p, 13), what);
+      }
+    }
+  }
+}
+
+TEST_P(EveryInstructionSet, AveragesJointPlanesAcrossTilesAndOfAnySize) {
+  const Joint wide = make_joint(1031, 223, 8, {2, 2}, 20, 22);
+  const NonLocalMeansParameters p = {3, 9, 20, 1, 2};
+  expect_close(compare_joint(wide, filtered(wide, p).joint, {2, 2}, p, 997), "1031x223");
+  for (const int width : {1, 2, 3, 17}) {
+    for (const int height : {1, 2, 5}) {
+      const Joint in = make_joint(width, height, 8, {2, 2}, 15, 23);
+      expect_close(compare_joint(in, filtered(in, {7, 21, 15, 1, 1}).joint, {2, 2}, {7, 21, 15, 1, 1}, 1),
+                   std::to_string(width) + "x" + std::to_string(height));
+    }
+  }
+}
+
 TEST_P(EveryInstructionSet, LayoutDoesNotMatter) {
   const NonLocalMeansParameters p = {5, 9, 10, 1, 1};
   const std::vector<Layout> layouts = {
@@ -277,6 +371,66 @@ TEST(NonLocalMeans, FiltersInPlace) {
     filter.filter(source.views(), in_place.views(), p);
     EXPECT_EQ(filtered(in, p), in_place);
   }
+}
+
+TEST(NonLocalMeans, FiltersJointPlanesInPlaceOnAnyNumberOfThreads) {
+  for (const double strength : {0.0, 1.0}) {
+    const Joint in = make_joint(701, 301, 8, {2, 2}, 20, 24);
+    const Joint expected = filtered(in, {5, 13, 20, strength, 1});
+    for (const int threads : {2, 3, 8, 0}) {
+      Joint in_place = in;
+      const Joint& source = in_place;
+      NonLocalMeans().filter(source.own.views(), in_place.own.views(), source.joint.views(),
+                             in_place.joint.views(), {5, 13, 20, strength, threads});
+      EXPECT_EQ(expected.own, in_place.own) << threads << " threads";
+      EXPECT_EQ(expected.joint, in_place.joint) << threads << " threads";
+    }
+  }
+}
+
+TEST(NonLocalMeans, JointPlanesMayLackTheLastRowOfAField) {
+  // The second field of 2 x 7 rows of luma and 7 of chroma has 7 and 3.
+  const Joint whole = make_joint(40, 7, 8, {2, 2}, 10, 25);
+  Joint in = {whole.own, Image(20, 3, 8, 2)};
+  for (int c = 0; c < 2; ++c) {
+    for (int i = 0; i < 60; ++i) {
+      in.joint.set(c, i % 20, i / 20, whole.joint.get(c, i % 20, i / 20));
+    }
+  }
+  const NonLocalMeansParameters p = {3, 5, 10, 1, 1};
+  expect_close(compare_joint(in, filtered(in, p).joint, {2, 2}, p, 1), "3 of 4 rows");
+}
+
+TEST(NonLocalMeans, RefusesJointPlanesThatDoNotFit) {
+  const auto message = [](const Image& own, const Image& joint) -> std::string {
+    try {
+      filtered(Joint{own, joint}, {});
+    } catch (const InvalidArgument& e) {
+      return e.what();
+    }
+    return "";
+  };
+  const Image own(20, 10, 8, 1);
+  EXPECT_EQ(message(own, Image(10, 5, 8, 2)), "");
+  EXPECT_NE(message(own, Image(9, 5, 8, 2))
+                .find("20x10 of 8 bits, and of its width and height or half of each, "
+                      "got 9x5 of 8 bits"),
+            std::string::npos);
+  EXPECT_NE(message(own, Image(10, 4, 8, 2)).find("got 10x4"), std::string::npos);
+  EXPECT_NE(message(own, Image(10, 5, 10, 2)).find("got 10x5 of 10 bits"), std::string::npos);
+  Image out(20, 10, 8, 1);
+  EXPECT_THROW(NonLocalMeans().filter(own.views(), out.views(), own.views(), {}, {}), InvalidArgument);
+}
+
+TEST(NonLocalMeans, ChromaGetsASmallerWindowWhereItIsSubsampled) {
+  const NonLocalMeansParameters luma = {5, 15, 12, 1, 2};
+  EXPECT_EQ(chroma_parameters(luma, true).search_size, 11);
+  EXPECT_EQ(chroma_parameters(luma, false).search_size, 15);
+  EXPECT_EQ(chroma_parameters({5, 3, 12, 1, 2}, true).search_size, 3);
+  EXPECT_NEAR(chroma_parameters(luma, true).strength, 0.4 * std::pow(12, 0.43), 1e-9);
+  EXPECT_DOUBLE_EQ(chroma_parameters({5, 15, 0, 1, 2}, true).strength, 0.6);
+  EXPECT_DOUBLE_EQ(chroma_parameters({5, 15, 100, 10, 2}, true).strength, 10);
+  EXPECT_DOUBLE_EQ(chroma_parameters({5, 15, 100, 0, 2}, true).strength, 0);
 }
 
 TEST(NonLocalMeans, ZeroStrengthOrSigmaCopies) {

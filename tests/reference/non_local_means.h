@@ -51,6 +51,12 @@ inline double squared_distance(const std::vector<Picture>& planes, int x, int y,
   return sum / (static_cast<double>(planes.size()) * patch_size * patch_size);
 }
 
+// The weight of the pixel at (x + dx, y + dy) in the average at (x, y).
+inline double weight(const std::vector<Picture>& planes, int x, int y, int dx, int dy, const Parameters& p) {
+  const double d2 = squared_distance(planes, x, y, dx, dy, p.patch_size);
+  return std::exp(-std::fmax(d2 - 2 * p.sigma * p.sigma, 0) / (p.h * p.h));
+}
+
 // The average at (x, y), a value for each plane.
 inline std::vector<double> non_local_mean(const std::vector<Picture>& planes, int x, int y,
                                           const Parameters& p) {
@@ -59,11 +65,36 @@ inline std::vector<double> non_local_mean(const std::vector<Picture>& planes, in
   const int r = p.search_size / 2;
   for (int dy = -r; dy <= r; ++dy) {
     for (int dx = -r; dx <= r; ++dx) {
-      const double d2 = squared_distance(planes, x, y, dx, dy, p.patch_size);
-      const double w = std::exp(-std::fmax(d2 - 2 * p.sigma * p.sigma, 0) / (p.h * p.h));
+      const double w = weight(planes, x, y, dx, dy, p);
       weights += w;
       for (std::size_t c = 0; c < planes.size(); ++c) {
         sum[c] += w * planes[c].mirrored(x + dx, y + dy);
+      }
+    }
+  }
+  for (double& s : sum) {
+    s /= weights;
+  }
+  return sum;
+}
+
+// The average at sample (x, y) of joint planes, with the weights of `planes`, which have column_step x
+// row_step pixels a sample: that of (column_step x, row_step y) and those that lie at samples within its
+// window.
+inline std::vector<double> joint_mean(const std::vector<Picture>& planes, const std::vector<Picture>& joint,
+                                      int x, int y, int column_step, int row_step, const Parameters& p) {
+  std::vector<double> sum(joint.size());
+  double weights = 0;
+  const int r = p.search_size / 2;
+  for (int dy = -r; dy <= r; ++dy) {
+    for (int dx = -r; dx <= r; ++dx) {
+      if (dx % column_step != 0 || dy % row_step != 0) {
+        continue;
+      }
+      const double w = weight(planes, column_step * x, row_step * y, dx, dy, p);
+      weights += w;
+      for (std::size_t c = 0; c < joint.size(); ++c) {
+        sum[c] += w * joint[c].mirrored(x + dx / column_step, y + dy / row_step);
       }
     }
   }
