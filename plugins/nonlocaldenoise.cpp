@@ -45,6 +45,8 @@ constexpr std::array<PresetSizes, 3> kPresets = {{
     {"quality", "Quality", 5, 21},
 }};
 
+enum Chroma { CHROMA_SEPARATE, CHROMA_JOINT };
+
 constexpr double kMostSigma = 100;
 constexpr double kMostStrength = 10;
 constexpr int kMostPatch = 15;
@@ -57,6 +59,7 @@ struct Settings {
   double sigma = -1;
   double strength = 1;
   double chroma_strength = 1;
+  Chroma chroma = CHROMA_SEPARATE;
   int patch_size = 0;
   int search_size = 0;
   Preset preset = PRESET_BALANCED;
@@ -69,6 +72,7 @@ struct Settings {
   [[nodiscard]] int search() const { return search_size > 0 ? search_size : kPresets[preset].search; }
   [[nodiscard]] bool leaves_luma() const { return sigma == 0 || strength == 0; }
   [[nodiscard]] bool leaves_chroma() const { return sigma == 0 || chroma_strength == 0; }
+  [[nodiscard]] bool is_joint() const { return chroma == CHROMA_JOINT && !leaves_luma() && !leaves_chroma(); }
 };
 
 // ------------------------------------------------------------------------------------------------- state
@@ -148,6 +152,7 @@ enum Property {
   PROP_SIGMA = 1,
   PROP_STRENGTH,
   PROP_CHROMA_STRENGTH,
+  PROP_CHROMA,
   PROP_PATCH_SIZE,
   PROP_SEARCH_SIZE,
   PROP_PRESET,
@@ -175,6 +180,16 @@ static GType register_presets() {
 
 static GType gst_nonlocal_denoise_preset_get_type() {
   static const GType type = register_presets();
+  return type;
+}
+
+static GType gst_nonlocal_denoise_chroma_get_type() {
+  static const std::array<GEnumValue, 3> values = {{
+      {CHROMA_SEPARATE, "Separate: by weights of the chroma planes' own", "separate"},
+      {CHROMA_JOINT, "Joint: by those of luma; faster, and weaker on noise", "joint"},
+      {},
+  }};
+  static const GType type = g_enum_register_static("GstNonlocalDenoiseChroma", values.data());
   return type;
 }
 
@@ -209,6 +224,9 @@ void set_property(GObject* object, guint id, const GValue* value, GParamSpec* sp
     case PROP_CHROMA_STRENGTH:
       settings.chroma_strength = g_value_get_double(value);
       return;
+    case PROP_CHROMA:
+      settings.chroma = static_cast<Chroma>(g_value_get_enum(value));
+      return;
     case PROP_PATCH_SIZE:
       return set_size(object, spec, value, 1, settings.patch_size);
     case PROP_SEARCH_SIZE:
@@ -241,6 +259,8 @@ void get_property(GObject* object, guint id, GValue* value, GParamSpec* spec) {
       return g_value_set_double(value, settings.strength);
     case PROP_CHROMA_STRENGTH:
       return g_value_set_double(value, settings.chroma_strength);
+    case PROP_CHROMA:
+      return g_value_set_enum(value, settings.chroma);
     case PROP_PATCH_SIZE:
       return g_value_set_int(value, settings.patch_size);
     case PROP_SEARCH_SIZE:
@@ -280,12 +300,19 @@ void install_properties(GObjectClass* object_class) {
               "Strength of the filter on luma, or on RGB, as a factor without unit: 0 (leave as is) to "
               "10, default 1 (what suits the noise)",
               0, kMostStrength, d.strength, kTunable));
-  install(PROP_CHROMA_STRENGTH,
-          g_param_spec_double(
-              "chroma-strength", "Chroma strength",
-              "Strength of the filter on the chroma planes, as a factor without unit: 0 (leave as is) "
-              "to 10, default 1 (what suits the noise)",
-              0, kMostStrength, d.chroma_strength, kTunable));
+  install(PROP_CHROMA_STRENGTH, g_param_spec_double("chroma-strength", "Chroma strength",
+                                                    "Strength of the filter on the chroma planes, by weights "
+                                                    "of their own, as a factor without unit: 0 (leave as is) "
+                                                    "to 10, default 1 (what suits the noise)",
+                                                    0, kMostStrength, d.chroma_strength, kTunable));
+  install(
+      PROP_CHROMA,
+      g_param_spec_enum(
+          "chroma", "Chroma",
+          "Weights that the chroma planes are averaged with: separate (the default), their own; or joint, "
+          "those of luma, which costs less, removes less noise, and does so whatever chroma-strength is, "
+          "unless it is 0",
+          gst_nonlocal_denoise_chroma_get_type(), d.chroma, kTunable));
   install(PROP_PATCH_SIZE,
           g_param_spec_int(
               "patch-size", "Patch size",
@@ -356,19 +383,37 @@ Sigmas sigmas_of(State& state, const FramePlanes& planes) {
   }
   Sigmas sigmas;
   sigmas.luma = estimate(state, planes.luma, 0);
-  if (!planes.chroma.empty() && !settings.leaves_chroma()) {
+  if (!planes.chroma.empty() && !settings.leaves_chroma() && !settings.is_joint()) {
     sigmas.chroma = estimate(state, planes.chroma, 1);
   }
   return sigmas;
 }
 
+// A group's planes to be read.
+struct GroupInput {
+  explicit GroupInput(const PlaneGroup& group) : count(group.count) {
+    std::copy(group.planes.begin(), group.planes.end(), planes.begin());
+  }
+  [[nodiscard]] std::span<const nonlocal::ConstPlane> all() const { return std::span(planes).first(count); }
+
+  std::array<nonlocal::ConstPlane, 3> planes;
+  int count;
+};
+
 void filter_group(NonLocalMeans& filter, const PlaneGroup& group, const NonLocalMeansParameters& parameters) {
   if (group.empty() || parameters.sigma == 0 || parameters.strength == 0) {
     return;
   }
-  std::array<nonlocal::ConstPlane, 3> in;
-  std::copy(group.planes.begin(), group.planes.end(), in.begin());
-  filter.filter(std::span(in).first(group.count), group.all(), parameters);
+  filter.filter(GroupInput(group).all(), group.all(), parameters);
+}
+
+void filter_jointly(NonLocalMeans& filter, const FramePlanes& planes,
+                    const NonLocalMeansParameters& parameters) {
+  if (planes.luma.empty() || parameters.sigma == 0) {
+    return;
+  }
+  filter.filter(GroupInput(planes.luma).all(), planes.luma.all(), GroupInput(planes.chroma).all(),
+                planes.chroma.all(), parameters);
 }
 
 void filter_planes(FieldFilters& filters, const FramePlanes& planes, const Settings& settings,
@@ -379,10 +424,13 @@ void filter_planes(FieldFilters& filters, const FramePlanes& planes, const Setti
   parameters.threads = settings.threads;
   parameters.sigma = sigmas.luma;
   parameters.strength = settings.strength;
+  if (settings.is_joint()) {
+    return filter_jointly(filters.luma, planes, parameters);
+  }
   filter_group(filters.luma, planes.luma, parameters);
   parameters.sigma = sigmas.chroma;
   parameters.strength = settings.chroma_strength;
-  filter_group(filters.chroma, planes.chroma, parameters);
+  filter_group(filters.chroma, planes.chroma, nonlocal::chroma_parameters(parameters, planes.is_subsampled));
 }
 
 // ------------------------------------------------------------------------------------------------ messages
@@ -610,6 +658,7 @@ static void gst_nonlocal_denoise_class_init(GstNonlocalDenoiseClass* klass) {
   object_class->finalize = GST_DEBUG_FUNCPTR(finalize);
   install_properties(object_class);
   gst_type_mark_as_plugin_api(gst_nonlocal_denoise_preset_get_type(), GstPluginAPIFlags(0));
+  gst_type_mark_as_plugin_api(gst_nonlocal_denoise_chroma_get_type(), GstPluginAPIFlags(0));
 
   auto* element_class = GST_ELEMENT_CLASS(klass);
   gst_element_class_set_static_metadata(

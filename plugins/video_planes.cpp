@@ -57,12 +57,14 @@ FramePlanes planes_of(const GstVideoFrame& frame) {
   planes.luma = group_of(frame, 0, GST_VIDEO_FORMAT_INFO_IS_RGB(format) ? 3 : 1);
   if (has_chroma(format)) {
     planes.chroma = group_of(frame, 1, 2);
+    planes.is_subsampled =
+        GST_VIDEO_FORMAT_INFO_W_SUB(format, 1) > 0 && GST_VIDEO_FORMAT_INFO_H_SUB(format, 1) > 0;
   }
   return planes;
 }
 
 FramePlanes field_of(const FramePlanes& frame, int field) {
-  return {field_of(frame.luma, field), field_of(frame.chroma, field)};
+  return {field_of(frame.luma, field), field_of(frame.chroma, field), frame.is_subsampled};
 }
 
 }  // namespace nonlocal

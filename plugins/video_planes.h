@@ -24,6 +24,7 @@ struct PlaneGroup {
 struct FramePlanes {
   PlaneGroup luma;
   PlaneGroup chroma;
+  bool is_subsampled = false;  // chroma, in both directions
 };
 
 // Has a frame of this format a chroma group?

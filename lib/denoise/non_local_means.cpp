@@ -147,7 +147,7 @@ double filter_h(const NonLocalMeansParameters& p, int planes) {
 
 NonLocalMeansParameters chroma_parameters(const NonLocalMeansParameters& luma, bool is_subsampled) {
   NonLocalMeansParameters chroma = luma;
-  chroma.strength = std::min(10.0, luma.strength * std::clamp(0.4 * std::pow(luma.sigma, 0.43), 0.6, 1.6));
+  chroma.strength = std::min(10.0, luma.strength * std::min(0.6 + 0.04 * luma.sigma, 2.2));
   if (is_subsampled) {
     chroma.search_size = std::max(3, luma.search_size * 3 / 4 | 1);
   }

@@ -54,35 +54,54 @@ struct PlainPlane {
   int bit_depth;
 };
 
-// Components first .. first + count - 1, filtered together.
-void filter_components(std::vector<std::vector<int>>& samples, const GstVideoInfo& info, int first, int count,
-                       double strength) {
-  if (strength == 0) {
-    return;
+// Components first .. first + count - 1 as planes.
+struct Components {
+  Components(const std::vector<std::vector<int>>& samples, const GstVideoInfo& info, int first_one, int count)
+      : first(first_one) {
+    for (int i = first; i < first + count; ++i) {
+      planes.emplace_back(samples[i], GST_VIDEO_INFO_COMP_WIDTH(&info, i),
+                          GST_VIDEO_INFO_COMP_DEPTH(&info, i));
+    }
+    for (PlainPlane& plane : planes) {
+      in.push_back(plane.view());
+      out.push_back(plane.view());
+    }
   }
+  void store(std::vector<std::vector<int>>& samples) const {
+    for (std::size_t i = 0; i < planes.size(); ++i) {
+      samples[first + i] = planes[i].samples();
+    }
+  }
+  int first;
   std::vector<PlainPlane> planes;
-  for (int i = first; i < first + count; ++i) {
-    planes.emplace_back(samples[i], GST_VIDEO_INFO_COMP_WIDTH(&info, i), GST_VIDEO_INFO_COMP_DEPTH(&info, i));
-  }
   std::vector<ConstPlane> in;
   std::vector<Plane> out;
-  for (PlainPlane& plane : planes) {
-    in.push_back(plane.view());
-    out.push_back(plane.view());
+};
+
+NonLocalMeansParameters parameters_of(double strength) {
+  return {.patch_size = 3, .search_size = 5, .sigma = kSigma, .strength = strength};
+}
+
+// Components first .. first + count - 1, filtered together.
+void filter_components(std::vector<std::vector<int>>& samples, const GstVideoInfo& info, int first, int count,
+                       const NonLocalMeansParameters& parameters) {
+  if (parameters.strength == 0) {
+    return;
   }
-  NonLocalMeans().filter(in, out, {.patch_size = 3, .search_size = 5, .sigma = kSigma, .strength = strength});
-  for (int i = 0; i < count; ++i) {
-    samples[first + i] = planes[i].samples();
-  }
+  Components components(samples, info, first, count);
+  NonLocalMeans().filter(components.in, components.out, parameters);
+  components.store(samples);
 }
 
 std::vector<std::vector<int>> expected(GstBuffer* buffer, const GstVideoInfo& info,
                                        const Strengths& strengths) {
   auto samples = all_samples_of(buffer, info);
   const bool rgb = GST_VIDEO_INFO_IS_RGB(&info);
-  filter_components(samples, info, 0, rgb ? 3 : 1, strengths.luma);
+  filter_components(samples, info, 0, rgb ? 3 : 1, parameters_of(strengths.luma));
   if (GST_VIDEO_INFO_IS_YUV(&info)) {
-    filter_components(samples, info, 1, 2, strengths.chroma);
+    const bool is_subsampled =
+        GST_VIDEO_FORMAT_INFO_W_SUB(info.finfo, 1) > 0 && GST_VIDEO_FORMAT_INFO_H_SUB(info.finfo, 1) > 0;
+    filter_components(samples, info, 1, 2, chroma_parameters(parameters_of(strengths.chroma), is_subsampled));
   }
   return samples;
 }
@@ -98,6 +117,30 @@ TEST_P(Formats, GiveWhatTheLibraryGivesOnPlainPlanes) {
     configure(harness, strengths);
     Buffer in = noisy_frame(info);
     const auto wanted = expected(in.get(), info, strengths);
+    const Buffer out = harness.filter(std::move(in));
+    ASSERT_TRUE(out);
+    EXPECT_EQ(all_samples_of(out.get(), info), wanted);
+  }
+}
+
+TEST_P(Formats, JointChromaIsWhatTheLibraryGives) {
+  for (const int width : kWidths) {
+    SCOPED_TRACE(width);
+    const GstVideoInfo info = video_info(GetParam(), width, kHeight);
+    Harness harness(info);
+    configure(harness, {1.5, 0.7});
+    harness.set("chroma", "joint");
+    Buffer in = noisy_frame(info);
+    auto wanted = all_samples_of(in.get(), info);
+    if (GST_VIDEO_INFO_IS_YUV(&info)) {
+      Components luma(wanted, info, 0, 1);
+      Components chroma(wanted, info, 1, 2);
+      NonLocalMeans().filter(luma.in, luma.out, chroma.in, chroma.out, parameters_of(1.5));
+      luma.store(wanted);
+      chroma.store(wanted);
+    } else {
+      wanted = expected(in.get(), info, {1.5, 0.7});
+    }
     const Buffer out = harness.filter(std::move(in));
     ASSERT_TRUE(out);
     EXPECT_EQ(all_samples_of(out.get(), info), wanted);
@@ -126,20 +169,23 @@ TEST_P(Formats, PaddedAndOffsetPlanesGiveTheSamePixelsAndNothingElseIsWritten) {
   }
 }
 
-TEST_P(Formats, LumaAndChromaHaveTheirOwnStrength) {
+TEST_P(Formats, LumaOrChromaAloneIsFilteredWhereTheOthersStrengthIsZero) {
   const GstVideoInfo info = video_info(GetParam(), 33, 16);
-  for (const Strengths strengths : {Strengths{0, 1}, Strengths{1, 0}}) {
-    Harness harness(info);
-    configure(harness, strengths);
-    Buffer in = noisy_frame(info);
-    const auto before = all_samples_of(in.get(), info);
-    const Buffer out = harness.filter(std::move(in));
-    ASSERT_TRUE(out);
-    const auto after = all_samples_of(out.get(), info);
-    const bool yuv = GST_VIDEO_INFO_IS_YUV(&info);
-    for (std::size_t i = 0; i < before.size(); ++i) {
-      const bool filtered = (yuv && i > 0 ? strengths.chroma : strengths.luma) > 0;
-      EXPECT_EQ(after[i] != before[i], filtered) << "component " << i;
+  const bool yuv = GST_VIDEO_INFO_IS_YUV(&info);
+  for (const char* chroma : {"separate", "joint"}) {
+    for (const Strengths strengths : {Strengths{0, 1}, Strengths{1, 0}}) {
+      Harness harness(info);
+      configure(harness, strengths);
+      harness.set("chroma", chroma);
+      Buffer in = noisy_frame(info);
+      const auto before = all_samples_of(in.get(), info);
+      const Buffer out = harness.filter(std::move(in));
+      ASSERT_TRUE(out);
+      const auto after = all_samples_of(out.get(), info);
+      for (std::size_t i = 0; i < before.size(); ++i) {
+        const bool filtered = (yuv && i > 0 ? strengths.chroma : strengths.luma) > 0;
+        EXPECT_EQ(after[i] != before[i], filtered) << "component " << i << ", chroma " << chroma;
+      }
     }
   }
 }
@@ -229,8 +275,29 @@ TEST(Interlaced, FieldsAreFilteredApart) {
         continue;
       }
       std::vector<std::vector<int>> wanted{rows};
-      filter_components(wanted, frame, 0, 1, 1);
+      filter_components(wanted, frame, 0, 1, parameters_of(1));
       EXPECT_EQ(got, wanted[0]) << "field " << field;
+    }
+  }
+}
+
+// Fields of 4:2:0 may have a row of chroma less than half their rows of luma, or none.
+TEST(Interlaced, JointChromaOfAnyHeightIsFiltered) {
+  for (const int height : {1, 2, 3, 5, 6, 7, 16}) {
+    SCOPED_TRACE(height);
+    const GstVideoInfo frame =
+        video_info(GST_VIDEO_FORMAT_I420, 33, height, GST_VIDEO_INTERLACE_MODE_INTERLEAVED);
+    Harness interlaced(frame);
+    configure(interlaced, {1, 1});
+    interlaced.set("chroma", "joint");
+    Buffer in = noisy_frame(frame);
+    const auto before = all_samples_of(in.get(), frame);
+    const Buffer out = interlaced.filter(std::move(in));
+    ASSERT_TRUE(out);
+    const auto after = all_samples_of(out.get(), frame);
+    EXPECT_NE(after[0], before[0]);
+    if (height > 4) {  // below, no neighbour of chroma is within reach
+      EXPECT_NE(after[1], before[1]);
     }
   }
 }

@@ -17,6 +17,7 @@ Another table comes first.
 | `sigma` | -1 | -1 (estimate), 0 to 100 | noise |
 | `strength` | 1 | 0 to 10 | luma |
 | `chroma-strength` | 1.0 | 0 – 10 | chroma |
+| `chroma` | separate | separate, joint | weights |
 | `patch-size` | 0 (the preset's) | 0, or odd 1 to 15 | patch |
 | `search-size` | `0` | 0, or odd 3 to 63 | window |
 | `preset` | balanced | `fast`, `balanced`, `quality` | both |

@@ -74,10 +74,11 @@ struct Knob {
   Choices values;
 };
 
-const std::array<Knob, 9> kKnobs = {{
+const std::array<Knob, 10> kKnobs = {{
     {"sigma", {"-1", "0", "7.5", "30"}},
     {"strength", {"0", "0.5", "1", "3"}},
     {"chroma-strength", {"0", "1", "2"}},
+    {"chroma", {"separate", "joint"}},
     {"patch-size", {"0", "1", "3", "4", "5"}},
     {"search-size", {"0", "3", "5", "6", "9"}},
     {"preset", {"fast", "balanced", "quality"}},

@@ -37,6 +37,7 @@ struct BenchOptions {
   int search = 21;
   double sigma = 25;
   std::string format = "GRAY8";
+  std::string chroma = "separate";
   int threads = 0;
   std::string isa;
   int frames = 0;      // 0: as many as `seconds` hold
@@ -49,6 +50,7 @@ struct BenchOptions {
   [[nodiscard]] NonLocalMeansParameters parameters() const {
     return {.patch_size = patch, .search_size = search, .sigma = sigma, .threads = threads};
   }
+  [[nodiscard]] bool is_joint() const { return chroma == "joint"; }
   [[nodiscard]] bool shows_no_progress() const { return quiet || as_json; }
   [[nodiscard]] std::string size_name() const { return formatted("%dx%d", size.width, size.height); }
 };
@@ -113,13 +115,16 @@ void check(BenchOptions& options) {
 // The library on frames of one size, each turn going on where the last one stopped.
 class OurTurns {
  public:
-  OurTurns(std::vector<BenchFrame> frames, const NonLocalMeansParameters& parameters)
-      : frames_(std::move(frames)), out_(frames_[0].same_shape()), parameters_(parameters) {}
+  OurTurns(std::vector<BenchFrame> frames, const NonLocalMeansParameters& parameters, bool is_joint)
+      : frames_(std::move(frames)),
+        out_(frames_[0].same_shape()),
+        parameters_(parameters),
+        is_joint_(is_joint) {}
 
   // Untimed; returns the memory that it took beyond the frames, in MiB.
   std::optional<double> warm_up() {
     const PeakMemory memory;
-    denoiser_.emplace(parameters_);
+    denoiser_.emplace(parameters_, is_joint_);
     for (size_t i = 0; i < frames_.size(); ++i) filter();
     return memory.mib();
   }
@@ -134,7 +139,7 @@ class OurTurns {
   // Of the first frame.
   Exactness exactness() {
     denoiser_->filter(frames_[0], out_);
-    return tools::exactness(frames_[0], out_, parameters_);
+    return tools::exactness(frames_[0], out_, parameters_, is_joint_);
   }
 
  private:
@@ -143,6 +148,7 @@ class OurTurns {
   std::vector<BenchFrame> frames_;
   BenchFrame out_;
   NonLocalMeansParameters parameters_;
+  bool is_joint_;
   std::optional<FrameDenoiser> denoiser_;
   size_t next_ = 0;
 };
@@ -202,7 +208,8 @@ double measured_point(const BenchOptions& options, cv::Size size, int search) {
   constexpr double kSeconds = 0.5;
   NonLocalMeansParameters parameters = options.parameters();
   parameters.search_size = search;
-  OurTurns ours(noisy_frames(size, bench_format(options.format), options.sigma, 1), parameters);
+  OurTurns ours(noisy_frames(size, bench_format(options.format), options.sigma, 1), parameters,
+                options.is_joint());
   ours.warm_up();
   FrameTimes times;
   const Stopwatch watch;
@@ -280,7 +287,7 @@ BenchResult bench(const BenchOptions& options) {
       noisy_frames(options.size, bench_format(options.format), options.sigma, kFrames);
   result.frame_bytes = frames[0].bytes();
   {
-    OurTurns ours(std::move(frames), options.parameters());
+    OurTurns ours(std::move(frames), options.parameters(), options.is_joint());
     result.peak_memory_mib = ours.warm_up();
     if (options.peers)
       measure_with_peers(options, ours, result);
@@ -340,6 +347,7 @@ json as_json(const BenchOptions& options, const BenchResult& result) {
   return {
       {"size", options.size_name()},
       {"format", options.format},
+      {"chroma", options.chroma},
       {"patch", options.patch},
       {"search", options.search},
       {"sigma", options.sigma},
@@ -370,8 +378,9 @@ std::string peer_text(const PeerResult& peer, double our_ms) {
 
 void print(const BenchOptions& options, const BenchResult& result) {
   const Rates rates(options, result);
-  std::printf("frame      %s %s, noise sigma %g; patch %d, search %d\n", options.size_name().c_str(),
-              options.format.c_str(), options.sigma, options.patch, options.search);
+  std::printf("frame      %s %s, noise sigma %g; patch %d, search %d%s\n", options.size_name().c_str(),
+              options.format.c_str(), options.sigma, options.patch, options.search,
+              options.is_joint() ? ", chroma by luma's weights" : "");
   std::printf("runs on    %s, %d thread%s\n", result.isa.c_str(), options.threads,
               options.threads == 1 ? "" : "s");
   std::printf("speed      %.2f ms a frame (median of %d; fastest %.2f), %.1f fps\n", rates.ms,
@@ -417,6 +426,9 @@ void add_denoise(CLI::App& bench) {
       ->capture_default_str();
   command->add_option("--format", options->format, "The frames' format")
       ->check(CLI::IsMember(bench_formats()))
+      ->capture_default_str();
+  command->add_option("--chroma", options->chroma, "Chroma by weights of its own, or by luma's")
+      ->check(CLI::IsMember({"separate", "joint"}))
       ->capture_default_str();
   command->add_option("--threads", options->threads, "Threads to filter with; 0: all")
       ->check(CLI::Range(0, 256))

@@ -202,6 +202,7 @@ void add_filter(CLI::App& app) {
   property("--sigma", "sigma", "Standard deviation of the noise, of 255; -1: estimate it");
   property("--strength", "strength", "Strength on luma or RGB; 1 suits the noise, 0 leaves as is");
   property("--chroma-strength", "chroma-strength", "Strength on the chroma planes");
+  property("--chroma", "chroma", "separate or joint: chroma by weights of its own or by luma's");
   property("--preset", "preset", "fast, balanced or quality");
   property("--patch-size", "patch-size", "Side of the patches compared, odd; 0: the preset's");
   property("--search-size", "search-size", "Side of the window searched, odd; 0: the preset's");

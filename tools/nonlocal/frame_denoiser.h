@@ -7,15 +7,19 @@
 
 namespace nonlocal::tools {
 
-// Luma by its own weights, both chroma planes by weights that they share, as the element does it.
+// The frame as the element filters it: luma by its own weights, both chroma planes by weights that they
+// share, or jointly by those of luma.
 class FrameDenoiser {
  public:
-  explicit FrameDenoiser(const NonLocalMeansParameters& parameters) : parameters_(parameters) {}
+  // `parameters` are luma's.
+  FrameDenoiser(const NonLocalMeansParameters& parameters, bool is_joint)
+      : parameters_(parameters), is_joint_(is_joint) {}
 
   void filter(const BenchFrame& in, BenchFrame& out);
 
  private:
   NonLocalMeansParameters parameters_;
+  bool is_joint_;
   NonLocalMeans luma_;
   NonLocalMeans chroma_;
 };
@@ -29,6 +33,7 @@ struct Exactness {
 // `out` = the filtered `in` against the formula in double precision, its results not rounded (8-bit rounding
 // alone limits the PSNR to 58.9 dB), on seeded positions in every plane: about 4000 in all, fewer where large
 // patches and windows make them long to compute.
-Exactness exactness(const BenchFrame& in, const BenchFrame& out, const NonLocalMeansParameters& parameters);
+Exactness exactness(const BenchFrame& in, const BenchFrame& out, const NonLocalMeansParameters& parameters,
+                    bool is_joint);
 
 }  // namespace nonlocal::tools

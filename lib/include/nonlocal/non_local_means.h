@@ -34,8 +34,8 @@ NONLOCAL_API double filter_h(const NonLocalMeansParameters& parameters, int plan
 
 // What suits the two chroma planes of a frame, filtered by themselves, where `luma` suits its luma (sigma is
 // the chroma planes' own). They are smoother, so that h is larger where there is much noise and smaller where
-// there is little: strength times 0.4 sigma^0.43, within 0.6 to 1.6. Where they are subsampled in both
-// directions, 3/4 of the window's width and height cover more of the picture still. Fitted to the highest
+// there is little: strength times 0.6 + 0.04 sigma, at most 2.2. Where they are subsampled in both
+// directions, 3/4 of the window's width and height still cover more of the picture. Fitted to the highest
 // PSNR on LIVE1.
 NONLOCAL_API NonLocalMeansParameters chroma_parameters(const NonLocalMeansParameters& luma,
                                                        bool is_subsampled);
