@@ -351,14 +351,36 @@ void interleave_pairs(const int16_t* HWY_RESTRICT first, const int16_t* HWY_REST
   }
 }
 
-// The sums of a row in their lanes' order.
-void in_order(const int32_t* HWY_RESTRICT sum, int samples, int32_t* HWY_RESTRICT ordered) {
+// Samples in the order of the sums to that of the lanes.
+HWY_INLINE void in_order(const uint16_t* HWY_RESTRICT sample, int samples, uint16_t* HWY_RESTRICT ordered) {
   constexpr int kBlock = 4;
   for (int i = 0; i < samples; i += kStep) {
     for (int b = 0; b < kStep / 2; b += kBlock) {
-      std::memcpy(ordered + i + 2 * b, sum + i + b, kBlock * sizeof(int32_t));
-      std::memcpy(ordered + i + 2 * b + kBlock, sum + i + kStep / 2 + b, kBlock * sizeof(int32_t));
+      std::memcpy(ordered + i + 2 * b, sample + i + b, kBlock * sizeof(uint16_t));
+      std::memcpy(ordered + i + 2 * b + kBlock, sample + i + kStep / 2 + b, kBlock * sizeof(uint16_t));
     }
+  }
+}
+
+constexpr int kTransposed = 8;  // rows and columns at once
+
+HWY_INLINE void transpose_block(const uint16_t* HWY_RESTRICT from, ptrdiff_t from_stride,
+                                uint16_t* HWY_RESTRICT to, ptrdiff_t to_stride) {
+  const hn::Full128<uint16_t> d;
+  hn::Vec<decltype(d)> a[kTransposed];
+  hn::Vec<decltype(d)> b[kTransposed];
+  for (int i = 0; i < kTransposed; ++i) {
+    a[i] = hn::LoadU(d, from + i * from_stride);
+  }
+  for (int round = 0; round < 3; ++round) {
+    for (int i = 0; i < kTransposed / 2; ++i) {
+      b[2 * i] = hn::InterleaveLower(d, a[i], a[i + kTransposed / 2]);
+      b[2 * i + 1] = hn::InterleaveUpper(d, a[i], a[i + kTransposed / 2]);
+    }
+    std::copy_n(b, kTransposed, a);
+  }
+  for (int i = 0; i < kTransposed; ++i) {
+    hn::StoreU(a[i], d, to + i * to_stride);
   }
 }
 
@@ -509,9 +531,13 @@ void interleave_pairs(const int16_t* HWY_RESTRICT first, const int16_t* HWY_REST
   }
 }
 
-void in_order(const int32_t* HWY_RESTRICT sum, int samples, int32_t* HWY_RESTRICT ordered) {
-  std::memcpy(ordered, sum, samples * sizeof(int32_t));
+void in_order(const uint16_t* HWY_RESTRICT sample, int samples, uint16_t* HWY_RESTRICT ordered) {
+  std::memcpy(ordered, sample, samples * sizeof(uint16_t));
 }
+
+constexpr int kTransposed = 1;
+
+HWY_INLINE void transpose_block(const uint16_t* from, ptrdiff_t, uint16_t* to, ptrdiff_t) { *to = *from; }
 
 template <bool kWeights>
 void accumulate(const PairedWeights& w, int samples, int32_t* HWY_RESTRICT sum_v,

@@ -21,24 +21,25 @@ HWY_BEFORE_NAMESPACE();
 namespace nonlocal::denoise::HWY_NAMESPACE {
 
 template <typename T>
-void read_row(const T* row, int step, int shift, int plane_width, int x, int count, int32_t* line) {
+void read_row(const T* row, int step, int shift, int plane_width, int x, int count,
+              uint16_t* HWY_RESTRICT line) {
   const int left = std::clamp(-x, 0, count);
   const int right = std::clamp(plane_width - x, left, count);
   for (int i = 0; i < left; ++i) {
-    line[i] = row[mirror(x + i, plane_width) * step] >> shift;
+    line[i] = static_cast<uint16_t>(row[mirror(x + i, plane_width) * step] >> shift);
   }
   const T* from = row + static_cast<ptrdiff_t>(x) * step;
   if (step == 1) {
     for (int i = left; i < right; ++i) {
-      line[i] = from[i] >> shift;
+      line[i] = static_cast<uint16_t>(from[i] >> shift);
     }
   } else {
     for (int i = left; i < right; ++i) {
-      line[i] = from[static_cast<ptrdiff_t>(i) * step] >> shift;
+      line[i] = static_cast<uint16_t>(from[static_cast<ptrdiff_t>(i) * step] >> shift);
     }
   }
   for (int i = right; i < count; ++i) {
-    line[i] = row[mirror(x + i, plane_width) * step] >> shift;
+    line[i] = static_cast<uint16_t>(row[mirror(x + i, plane_width) * step] >> shift);
   }
 }
 
@@ -52,11 +53,21 @@ struct SampleForm {
   // Upper bytes of less than 8 bits are off-centre, which costs nothing.
 };
 
-// Samples of a row, column by column, to slots.
-void to_slots(const int32_t* HWY_RESTRICT line, int strip, uint16_t* HWY_RESTRICT slots) {
-  for (int t = 0; t < strip; ++t) {
-    for (int s = 0; s < kStrips; ++s) {
-      slots[t * kStrips + s] = static_cast<uint16_t>(line[s * strip + t]);
+// Rows to columns: `from` is rows x columns, `to` columns x rows.
+void transpose(const uint16_t* HWY_RESTRICT from, int rows, int columns, uint16_t* HWY_RESTRICT to) {
+  if (rows < kTransposed || columns < kTransposed) {
+    for (int r = 0; r < rows; ++r) {
+      for (int c = 0; c < columns; ++c) {
+        to[c * rows + r] = from[r * columns + c];
+      }
+    }
+    return;
+  }
+  for (int y = 0; y < rows; y += kTransposed) {
+    for (int x = 0; x < columns; x += kTransposed) {
+      const int r = std::min(y, rows - kTransposed);  // the last blocks may overlap those before
+      const int c = std::min(x, columns - kTransposed);
+      transpose_block(from + r * columns + c, columns, to + c * rows + r, rows);
     }
   }
 }
@@ -92,7 +103,7 @@ void load_row(const ConstPlane& p, int y, int x, int strip, TileScratch& s) {
   } else {
     read_row(reinterpret_cast<const uint8_t*>(row), p.step, p.shift, p.width, x, columns, s.line.data());
   }
-  to_slots(s.line.data(), strip, s.slots.data());
+  transpose(s.line.data(), kStrips, strip, s.slots.data());
 }
 
 // Writes rows of s.slots as pairs of samples to be averaged.
@@ -169,66 +180,85 @@ void load_tile(const NlmFrame& frame, const Tile& tile, const TileLayout& l, Til
   }
 }
 
+// Where samples of a grid go, and in which form.
+struct RowWriter {
+  const Plane& plane;
+  int x;
+  int y;
+  int width;
+
+  void write(int row, const uint16_t* samples) const {
+    std::byte* to = plane.row(y + row) + static_cast<ptrdiff_t>(x) * plane.step * plane.bytes_per_sample();
+    if (plane.bit_depth > 8) {
+      write(samples, reinterpret_cast<uint16_t*>(to));
+    } else {
+      write(samples, reinterpret_cast<uint8_t*>(to));
+    }
+  }
+
+ private:
+  template <typename T>
+  void write(const uint16_t* HWY_RESTRICT samples, T* HWY_RESTRICT to) const {
+    if (plane.step == 1) {
+      for (int i = 0; i < width; ++i) {
+        to[i] = static_cast<T>(samples[i] << plane.shift);
+      }
+    } else {
+      for (int i = 0; i < width; ++i) {
+        to[static_cast<ptrdiff_t>(i) * plane.step] = static_cast<T>(samples[i] << plane.shift);
+      }
+    }
+  }
+};
+
 void divide_row(const int32_t* HWY_RESTRICT sum_v, const int32_t* HWY_RESTRICT sum_w, int count, float middle,
-                float* HWY_RESTRICT out) {
+                float most, uint16_t* HWY_RESTRICT mean) {
   for (int i = 0; i < count; ++i) {
-    out[i] = static_cast<float>(sum_v[i]) / static_cast<float>(sum_w[i]) + middle;
+    const float v = static_cast<float>(sum_v[i]) / static_cast<float>(sum_w[i]) + middle;
+    mean[i] = static_cast<uint16_t>(static_cast<int>(std::clamp(v + 0.5F, 0.0F, most)));
   }
 }
 
-// Slots of samples, from those of strip `first` on, to their columns of a row.
-template <typename T>
-void write_row(const uint16_t* HWY_RESTRICT slots, int strip, int first, int width, int step, T* row) {
-  for (int x = 0, s = first; x < width; x += strip, ++s) {
-    const int columns = std::min(strip, width - x);
-    for (int t = 0; t < columns; ++t) {
-      row[static_cast<ptrdiff_t>(x + t) * step] = static_cast<T>(slots[t * kStrips + s]);
-    }
+// The same of upper and lower bytes.
+void divide_split_row(const int32_t* HWY_RESTRICT sum_high, const int32_t* HWY_RESTRICT sum_low,
+                      const int32_t* HWY_RESTRICT sum_w, int count, float middle, float most,
+                      uint16_t* HWY_RESTRICT mean) {
+  for (int i = 0; i < count; ++i) {
+    const float w = static_cast<float>(sum_w[i]);
+    const float high = static_cast<float>(sum_high[i]) / w + middle;
+    const float low = static_cast<float>(sum_low[i]) / w + middle;
+    mean[i] = static_cast<uint16_t>(static_cast<int>(std::clamp(high * 256 + low + 0.5F, 0.0F, most)));
   }
 }
 
 // The averages of a grid to the tile's part of `out`.
 void store_averages(const NlmFrame& frame, std::span<const Plane> out, const Tile& tile, int halo_strips,
                     const Grid& g, const GridScratch& averages, TileScratch& s) {
-  const int bit_depth = frame.in[0].bit_depth;
-  const SampleForm form(frame.law, bit_depth);
+  const SampleForm form(frame.law, out[0].bit_depth);
   const float middle = static_cast<float>(form.middle);
-  const float most = static_cast<float>((1 << bit_depth) - 1);
+  const float most = static_cast<float>((1 << out[0].bit_depth) - 1);
   const int count = g.strip * kStrips;
-  const int first_x = tile.x / g.column_step;
-  const int first_y = tile.y / g.row_step;
-  const int width = std::min(samples_across(tile.width, g.column_step), out[0].width - first_x);
-  const int height = std::min(samples_across(tile.height, g.row_step), out[0].height - first_y);
-  int32_t* sum_w = s.line.data();
-  int32_t* sum_v = sum_w + count;
-  auto* mean = reinterpret_cast<float*>(sum_v + count);
-  float* low_mean = mean + count;
-  const auto sums = [&](int which, int r) {
-    return averages.sum.data() + (static_cast<ptrdiff_t>(which) * g.height + r) * g.sum_stride;
+  const int x = tile.x / g.column_step;
+  const int y = tile.y / g.row_step;
+  const int width = std::min(samples_across(tile.width, g.column_step), out[0].width - x);
+  const int height = std::min(samples_across(tile.height, g.row_step), out[0].height - y);
+  const auto sums = [&](int which, int row) {
+    return averages.sum.data() + (static_cast<ptrdiff_t>(which) * g.height + row) * g.sum_stride;
   };
-  for (int r = 0; r < height; ++r) {
-    in_order(sums(0, r), count, sum_w);
-    for (int c = 0; c < g.planes; ++c) {
-      const Plane& p = out[c];
-      in_order(sums(1 + c, r), count, sum_v);
-      divide_row(sum_v, sum_w, count, middle, mean);
+  uint16_t* mean = s.line.data();
+  uint16_t* ordered = s.slots.data();
+  for (int c = 0; c < g.planes; ++c) {
+    const RowWriter writer = {out[c], x, y, width};
+    for (int row = 0; row < height; ++row) {
       if (form.split) {
-        in_order(sums(1 + g.planes + c, r), count, sum_v);
-        divide_row(sum_v, sum_w, count, middle, low_mean);
-        for (int i = 0; i < count; ++i) {
-          mean[i] = mean[i] * 256 + low_mean[i];
-        }
-      }
-      uint16_t* slots = s.slots.data();
-      for (int i = 0; i < count; ++i) {
-        slots[i] = static_cast<uint16_t>(static_cast<int>(std::clamp(mean[i] + 0.5F, 0.0F, most)) << p.shift);
-      }
-      std::byte* row = p.row(first_y + r) + static_cast<ptrdiff_t>(first_x) * p.step * p.bytes_per_sample();
-      if (bit_depth > 8) {
-        write_row(slots, g.strip, halo_strips, width, p.step, reinterpret_cast<uint16_t*>(row));
+        divide_split_row(sums(1 + c, row), sums(1 + g.planes + c, row), sums(0, row), count, middle, most,
+                         mean);
       } else {
-        write_row(slots, g.strip, halo_strips, width, p.step, reinterpret_cast<uint8_t*>(row));
+        divide_row(sums(1 + c, row), sums(0, row), count, middle, most, mean);
       }
+      in_order(mean, count, ordered);
+      transpose(ordered, g.strip, kStrips, s.line.data());
+      writer.write(row, s.line.data() + halo_strips * g.strip);
     }
   }
 }

@@ -296,7 +296,7 @@ void TileScratch::allocate(const TileLayout& l) {
   guide.allocate(product(l.channels, l.rows + 1, l.guide_stride));
   column.allocate(product(l.offsets, l.strip, kStrips));
   capped.allocate(product(2, 1, l.capped_stride));
-  line.allocate(product(4, l.strip, kStrips));
+  line.allocate(product(1, l.strip, kStrips));
   slots.allocate(product(2, l.strip + l.own.lead + 1, kStrips));
   own.allocate(l.own);
   if (!l.joint.empty()) {

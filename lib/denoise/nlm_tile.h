@@ -102,8 +102,8 @@ struct TileScratch {
   AlignedBuffer<std::int16_t> guide;    // channels x (rows + a blank one) x guide_stride
   AlignedBuffer<std::uint16_t> column;  // offsets x slots: vertical sums of squares
   AlignedBuffer<std::uint16_t> capped;  // slots and patch_lead before and after them: capped, of two offsets
-  AlignedBuffer<std::int32_t> line;     // rows on their way in or out
-  AlignedBuffer<std::uint16_t> slots;
+  AlignedBuffer<std::uint16_t> line;    // rows on their way in or out, column by column
+  AlignedBuffer<std::uint16_t> slots;   // and as slots
   GridScratch own;
   GridScratch joint;
 };
