@@ -91,9 +91,6 @@ void value_row(const uint16_t* HWY_RESTRICT slots, int count, int shift, int mas
   }
 }
 
-// Samples of a grid are this many where there are `pixels`.
-HWY_INLINE int samples_across(int pixels, int step) { return (pixels + step - 1) / step; }
-
 // The plane's row y, and its mirrored surroundings, from column x on to s.slots.
 void load_row(const ConstPlane& p, int y, int x, int strip, TileScratch& s) {
   const std::byte* row = p.row(mirror(y, p.height));
@@ -112,23 +109,23 @@ class PairWriter {
   PairWriter(const Grid& grid, const WeightLaw& law, int bit_depth, TileScratch& s, GridScratch& to)
       : g_(grid), form_(law, bit_depth), s_(s), to_(to) {}
 
-  // `row` counts from the first above the tile.
-  void write(int plane, int row) {
-    write(plane, row, form_.low_bits, 0xFFFF);
+  // Row y of the tile.
+  void write(int plane, int y) {
+    write(plane, y, form_.low_bits, 0xFFFF);
     if (form_.split) {
-      write(g_.planes + plane, row, 0, 0xFF);
+      write(g_.planes + plane, y, 0, 0xFF);
     }
   }
 
  private:
-  void write(int which, int row, int low_bits, int mask) {
+  void write(int which, int y, int low_bits, int mask) {
     const int count = g_.strip * kStrips;
     const int extra = g_.lead + 1;
     int16_t* value = reinterpret_cast<int16_t*>(s_.slots.data()) + count + slots(extra);
     value_row(s_.slots.data(), count, low_bits, mask, form_.middle, value);
     extend(value, g_.strip, extra);
-    int16_t* pairs =
-        to_.pairs.data() + (static_cast<ptrdiff_t>(which) * g_.sample_rows() + row) * g_.pair_stride;
+    int16_t* pairs = to_.pairs.data() +
+                     (static_cast<ptrdiff_t>(which) * g_.samples.size + g_.samples.at(y)) * g_.pair_stride;
     for (int t = -g_.lead; t < g_.strip + g_.lead; ++t, pairs += 2 * kStrips) {
       interleave_pairs(value + slots(t), value + slots(t + 1), pairs);
     }
@@ -140,43 +137,36 @@ class PairWriter {
   GridScratch& to_;
 };
 
-void load_own(const NlmFrame& frame, const Tile& tile, const TileLayout& l, TileScratch& s) {
-  const int halo = frame.patch_radius + frame.search_radius;
-  const int rows = tile.height + 2 * halo;
+// Rows first .. last - 1 of the tile, or above or below it.
+void load_own(const NlmFrame& frame, const Tile& tile, const TileLayout& l, int first, int last,
+              TileScratch& s) {
   const int bit_depth = frame.in[0].bit_depth;
   PairWriter pairs(l.own, frame.law, bit_depth, s, s.own);
   for (int c = 0; c < l.channels; ++c) {
-    for (int r = 0; r < rows; ++r) {
-      load_row(frame.in[c], tile.y - halo + r, tile.x - l.halo_strips * l.strip, l.strip, s);
-      int16_t* guide = s.guide.data() + (static_cast<ptrdiff_t>(c) * (l.rows + 1) + r) * l.guide_stride +
-                       slots(l.guide_lead);
+    for (int y = first; y < last; ++y) {
+      load_row(frame.in[c], tile.y + y, tile.x - l.halo_strips * l.strip, l.strip, s);
+      const ptrdiff_t row = static_cast<ptrdiff_t>(c) * (l.guides.size + 1) + l.guides.at(y);
+      int16_t* guide = s.guide.data() + row * l.guide_stride + slots(l.guide_lead);
       guide_row(s.slots.data(), l.strip * kStrips, frame.law, bit_depth, guide);
       extend(guide, l.strip, l.guide_lead);
-      if (r >= frame.patch_radius && r < rows - frame.patch_radius) {
-        pairs.write(c, r - frame.patch_radius);
+      if (y >= -l.own.row_radius) {
+        pairs.write(c, y);
       }
     }
   }
 }
 
-void load_joint(const NlmFrame& frame, const Tile& tile, const TileLayout& l, TileScratch& s) {
+// The same of the joint planes' rows.
+void load_joint(const NlmFrame& frame, const Tile& tile, const TileLayout& l, int first, int last,
+                TileScratch& s) {
   const Grid& g = l.joint;
-  const int rows = samples_across(tile.height, g.row_step) + 2 * g.row_radius;
-  const int y = tile.y / g.row_step - g.row_radius;
   const int x = tile.x / g.column_step - l.halo_strips * g.strip;
   PairWriter pairs(g, frame.law, frame.joint_in[0].bit_depth, s, s.joint);
   for (int c = 0; c < g.planes; ++c) {
-    for (int r = 0; r < rows; ++r) {
-      load_row(frame.joint_in[c], y + r, x, g.strip, s);
-      pairs.write(c, r);
+    for (int y = first; y < last; ++y) {
+      load_row(frame.joint_in[c], tile.y / g.row_step + y, x, g.strip, s);
+      pairs.write(c, y);
     }
-  }
-}
-
-void load_tile(const NlmFrame& frame, const Tile& tile, const TileLayout& l, TileScratch& s) {
-  load_own(frame, tile, l, s);
-  if (!l.joint.empty()) {
-    load_joint(frame, tile, l, s);
   }
 }
 
@@ -231,25 +221,26 @@ void divide_split_row(const int32_t* HWY_RESTRICT sum_high, const int32_t* HWY_R
   }
 }
 
-// The averages of a grid to the tile's part of `out`.
+// The averages of a grid's rows first .. last - 1 to the tile's part of `out`.
 void store_averages(const NlmFrame& frame, std::span<const Plane> out, const Tile& tile, int halo_strips,
-                    const Grid& g, const GridScratch& averages, TileScratch& s) {
+                    const Grid& g, const GridScratch& averages, int first, int last, TileScratch& s) {
   const SampleForm form(frame.law, out[0].bit_depth);
   const float middle = static_cast<float>(form.middle);
   const float most = static_cast<float>((1 << out[0].bit_depth) - 1);
   const int count = g.strip * kStrips;
   const int x = tile.x / g.column_step;
   const int y = tile.y / g.row_step;
-  const int width = std::min(samples_across(tile.width, g.column_step), out[0].width - x);
-  const int height = std::min(samples_across(tile.height, g.row_step), out[0].height - y);
+  const int width = std::min(g.columns(tile.width), out[0].width - x);
+  const int end = std::min(last, out[0].height - y);
   const auto sums = [&](int which, int row) {
-    return averages.sum.data() + (static_cast<ptrdiff_t>(which) * g.height + row) * g.sum_stride;
+    return averages.sum.data() +
+           (static_cast<ptrdiff_t>(which) * g.sums.size + g.sums.at(row)) * g.sum_stride;
   };
   uint16_t* mean = s.line.data();
   uint16_t* ordered = s.slots.data();
   for (int c = 0; c < g.planes; ++c) {
     const RowWriter writer = {out[c], x, y, width};
-    for (int row = 0; row < height; ++row) {
+    for (int row = first; row < end; ++row) {
       if (form.split) {
         divide_split_row(sums(1 + c, row), sums(1 + g.planes + c, row), sums(0, row), count, middle, most,
                          mean);
@@ -260,13 +251,6 @@ void store_averages(const NlmFrame& frame, std::span<const Plane> out, const Til
       transpose(ordered, g.strip, kStrips, s.line.data());
       writer.write(row, s.line.data() + halo_strips * g.strip);
     }
-  }
-}
-
-void store_tile(const NlmFrame& frame, const Tile& tile, const TileLayout& l, TileScratch& s) {
-  store_averages(frame, frame.out, tile, l.halo_strips, l.own, s.own, s);
-  if (!l.joint.empty()) {
-    store_averages(frame, frame.joint_out, tile, l.halo_strips, l.joint, s.joint, s);
   }
 }
 

@@ -49,10 +49,10 @@ class Averages {
     return s_.weight.data() + static_cast<ptrdiff_t>(i) * g_.weight_stride + slots(g_.lead);
   }
 
-  // Every sample with itself.
-  void start(int height, int weight) {
+  // Rows first .. last - 1 start as every sample with itself.
+  void start(int first, int last, int weight) {
     const int samples = g_.strip * kStrips;
-    for (int y = 0; y < height; ++y) {
+    for (int y = first; y < last; ++y) {
       std::fill_n(sums(0, y), samples, weight);
       for (int v = 0; v < g_.values; ++v) {
         first_products(pairs(v, y), samples, weight, sums(1 + v, y));
@@ -88,11 +88,11 @@ class Averages {
 
  private:
   int32_t* sums(int which, int y) {
-    return s_.sum.data() + (static_cast<ptrdiff_t>(which) * g_.height + y) * g_.sum_stride;
+    return s_.sum.data() + (static_cast<ptrdiff_t>(which) * g_.sums.size + g_.sums.at(y)) * g_.sum_stride;
   }
   const int16_t* pairs(int value, int y) {
     return s_.pairs.data() +
-           (static_cast<ptrdiff_t>(value) * g_.sample_rows() + y + g_.row_radius) * g_.pair_stride +
+           (static_cast<ptrdiff_t>(value) * g_.samples.size + g_.samples.at(y)) * g_.pair_stride +
            2 * slots(g_.lead);
   }
 
@@ -133,54 +133,76 @@ class TileFilter {
                                           : weights_of_row_for<false>(frame.law.form)) {}
 
   void run() {
-    load_tile(frame_, tile_, l_, s_);
-    own_.start(tile_.height, frame_.law.centre_weight());
-    if (has_joint()) {
-      joint_.start(joint_height(), frame_.law.centre_weight());
+    for (int y = 0; y < tile_.height; y += kBand) {
+      filter_band(y, std::min(y + kBand, tile_.height));
     }
-    for (int dy = 0; dy <= radius_; ++dy) {
-      filter_offset_row(dy);
-    }
-    store_tile(frame_, tile_, l_, s_);
   }
 
  private:
   [[nodiscard]] bool has_joint() const { return !l_.joint.empty(); }
-  [[nodiscard]] int joint_height() const { return samples_across(tile_.height, l_.joint.row_step); }
-  const int16_t* guide(int y) { return guide_row_at(y + halo_); }
-  const int16_t* blank() { return guide_row_at(l_.rows); }
+  const int16_t* guide(int y) { return guide_row_at(l_.guides.at(y)); }
+  const int16_t* blank() { return guide_row_at(l_.guides.size); }
   const int16_t* guide_row_at(int row) {
     return s_.guide.data() + static_cast<ptrdiff_t>(row) * l_.guide_stride + slots(l_.guide_lead);
   }
 
+  // Rows first .. last - 1 become whole; those below get their part of the weights.
+  void filter_band(int first, int last) {
+    load_own(frame_, tile_, l_, first == 0 ? -halo_ : first + halo_, last + halo_, s_);
+    start(own_, first, last, tile_.height);
+    if (has_joint()) {
+      const Grid& g = l_.joint;
+      const int r = g.row_radius;
+      load_joint(frame_, tile_, l_, first == 0 ? -r : g.rows(first) + r, g.rows(last) + r, s_);
+      start(joint_, g.rows(first), g.rows(last), g.rows(tile_.height));
+    }
+    for (int dy = 0; dy <= radius_; ++dy) {
+      filter_offset_row(dy, first, last);
+    }
+    store_averages(frame_, frame_.out, tile_, l_.halo_strips, l_.own, s_.own, first, last, s_);
+    if (has_joint()) {
+      store_averages(frame_, frame_.joint_out, tile_, l_.halo_strips, l_.joint, s_.joint,
+                     l_.joint.rows(first), l_.joint.rows(last), s_);
+    }
+  }
+
+  // What this band's weights are added to and was not started by the one before.
+  void start(Averages& averages, int first, int last, int height) {
+    const int r = averages.grid().row_radius;
+    averages.start(first == 0 ? 0 : std::min(first + r, height), std::min(last + r, height),
+                   frame_.law.centre_weight());
+  }
+
   // The offsets (dx, dy) of one dy: all dx for dy > 0, dx > 0 for dy = 0. w(x, x + o) is made once and serves
   // both pixels: that at x for its neighbour below, and the one below for its neighbour above.
-  void filter_offset_row(int dy) {
+  void filter_offset_row(int dy, int first, int last) {
     const int first_dx = dy > 0 ? -radius_ : 1;
     const int offsets = radius_ - first_dx + 1;
     const int p = frame_.patch_radius;
-    const int first = -dy;
-    std::fill_n(s_.column.data(), static_cast<size_t>(offsets) * slots(l_.strip), 0);
-    own_.expect(offsets);
+    const int top = -dy;  // the first row with weights, for row 0 of the tile
     const OffsetMaps maps = {offsets,
                              l_.strip,
                              p,
-                             s_.column.data(),
+                             s_.column.data() + dy * l_.offsets * slots(l_.strip),
                              s_.capped.data() + slots(l_.patch_lead),
                              l_.capped_stride,
                              own_.weight(0),
                              l_.own.weight_stride};
-    for (int y = first - 2 * p; y < tile_.height; ++y) {
+    if (first == 0) {
+      std::fill_n(maps.column, static_cast<size_t>(offsets) * slots(l_.strip), 0);
+    }
+    own_.expect(offsets);
+    for (int y = first == 0 ? top - 2 * p : first; y < last; ++y) {
       // Row y + p enters the patches around row y; none leaves while the first of them fills.
-      const bool leaves = y > first;
+      const bool leaves = y > top;
       const GuideRows rows = {guide(y + p),
                               guide(y + p + dy) + slots(first_dx),
                               leaves ? guide(y - p - 1) : blank(),
                               (leaves ? guide(y - p - 1 + dy) : blank()) + slots(first_dx),
-                              static_cast<ptrdiff_t>(l_.rows + 1) * l_.guide_stride,
+                              static_cast<ptrdiff_t>(l_.guides.size + 1) * l_.guide_stride,
                               l_.channels};
-      (y < first ? move_sums_down_ : weights_of_row_)(rows, frame_.law, maps);
-      if (y >= first) {
+      (y < top ? move_sums_down_ : weights_of_row_)(rows, frame_.law, maps);
+      if (y >= top) {
         own_.add(y, dy, first_dx, tile_.height);
         if (has_joint()) {
           add_joint(y, dy, first_dx);
@@ -202,7 +224,7 @@ class TileFilter {
                  joint_.weight(dx - first));
     }
     joint_.expect(g.column_radius - first + 1);
-    joint_.add(y / g.row_step, dy / g.row_step, first, joint_height());
+    joint_.add(y / g.row_step, dy / g.row_step, first, g.rows(tile_.height));
   }
 
   const NlmFrame& frame_;
@@ -237,8 +259,8 @@ int round_up(int n, int multiple) { return ceil_divide(n, multiple) * multiple; 
 
 size_t product(int a, int b, int c) { return static_cast<size_t>(a) * b * c; }
 
-// The grid whose planes are like `first`, or none.
-Grid make_grid(const NlmFrame& frame, std::span<const ConstPlane> planes, int strip, int tile_height) {
+// The grid whose planes are like `first`, or none. Samples may be loaded `ahead` rows before they are needed.
+Grid make_grid(const NlmFrame& frame, std::span<const ConstPlane> planes, int strip, int ahead) {
   Grid g;
   if (planes.empty()) {
     return g;
@@ -248,9 +270,11 @@ Grid make_grid(const NlmFrame& frame, std::span<const ConstPlane> planes, int st
   g.planes = static_cast<int>(planes.size());
   g.values = frame.law.split_values ? 2 * g.planes : g.planes;
   g.strip = strip / g.column_step;
-  g.height = tile_height / g.row_step;
   g.column_radius = frame.search_radius / g.column_step;
   g.row_radius = frame.search_radius / g.row_step;
+  const int band = kBand / g.row_step;
+  g.samples = {band + 2 * g.row_radius + ahead, g.row_radius};
+  g.sums = {band + g.row_radius, 0};
   g.lead = g.column_radius + 1;
   g.pair_stride = 2 * (g.strip + 2 * g.lead) * kStrips;
   g.weight_stride = (g.strip + 2 * g.lead) * kStrips;
@@ -260,8 +284,7 @@ Grid make_grid(const NlmFrame& frame, std::span<const ConstPlane> planes, int st
 
 }  // namespace
 
-TileLayout::TileLayout(const NlmFrame& frame, int height)
-    : tile_height(round_up(height, 2)), channels(static_cast<int>(frame.in.size())) {
+TileLayout::TileLayout(const NlmFrame& frame) : channels(static_cast<int>(frame.in.size())) {
   const int radius = frame.search_radius;
   const int halo = radius + frame.patch_radius;
   const int width = frame.in[0].width;
@@ -273,28 +296,25 @@ TileLayout::TileLayout(const NlmFrame& frame, int height)
   strip = round_up(strip, frame.joint_in.empty() ? 2 : 4);
   tile_width = inner * strip;
   offsets = 2 * radius + 1;
-  rows = tile_height + 2 * halo;
+  offset_rows = radius + 1;
+  guides = {kBand + 2 * halo, halo};
   guide_lead = halo;
   patch_lead = frame.patch_radius;
   guide_stride = (strip + 2 * guide_lead) * kStrips;
   capped_stride = (strip + 2 * patch_lead + 1) * kStrips;  // the last sum's successor is read
-  own = make_grid(frame, frame.in, strip, tile_height);
-  joint = make_grid(frame, frame.joint_in, strip, tile_height);
-}
-
-int TileLayout::bytes_a_row() const {
-  return 2 * channels * guide_stride + own.bytes_a_row() + joint.bytes_a_row() / joint.row_step;
+  own = make_grid(frame, frame.in, strip, frame.patch_radius);
+  joint = make_grid(frame, frame.joint_in, strip, 0);
 }
 
 void GridScratch::allocate(const Grid& g) {
-  pairs.allocate(product(g.values, g.sample_rows(), g.pair_stride));
+  pairs.allocate(product(g.values, g.samples.size, g.pair_stride));
   weight.allocate(product(1, 2 * g.column_radius + 2, g.weight_stride));
-  sum.allocate(product(1 + g.values, g.height, g.sum_stride));
+  sum.allocate(product(1 + g.values, g.sums.size, g.sum_stride));
 }
 
 void TileScratch::allocate(const TileLayout& l) {
-  guide.allocate(product(l.channels, l.rows + 1, l.guide_stride));
-  column.allocate(product(l.offsets, l.strip, kStrips));
+  guide.allocate(product(l.channels, l.guides.size + 1, l.guide_stride));
+  column.allocate(product(l.offset_rows * l.offsets, l.strip, kStrips));
   capped.allocate(product(2, 1, l.capped_stride));
   line.allocate(product(1, l.strip, kStrips));
   slots.allocate(product(2, l.strip + l.own.lead + 1, kStrips));

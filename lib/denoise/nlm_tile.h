@@ -37,6 +37,20 @@ struct Tile {
 // of the strips beside.
 constexpr int kStrips = 32;
 
+// A tile is filtered by bands of this many rows from top to bottom; even, for joint planes.
+constexpr int kBand = 16;
+
+// Where rows of a tile lie in memory that holds as many as a band needs: they take the place of those that
+// are done with.
+struct RowRing {
+  bool operator==(const RowRing&) const = default;
+
+  int size = 0;
+  int above = 0;  // rows above the tile that are held at its top
+
+  [[nodiscard]] int at(int y) const { return (y + above) % size; }
+};
+
 // The samples that are averaged: one for every column_step x row_step pixels of the tile.
 struct Grid {
   bool operator==(const Grid&) const = default;
@@ -46,61 +60,59 @@ struct Grid {
   int planes = 0;
   int values = 0;         // planes, or twice as many where samples are split
   int strip = 0;          // samples of a row in a strip
-  int height = 0;         // rows of samples in a tile
   int column_radius = 0;  // of the search window
   int row_radius = 0;
+  RowRing samples;
+  RowRing sums;
   int lead = 0;           // slots before the first, and after the last, of samples and of weights
   int pair_stride = 0;    // elements from a row, or map, to the next: of samples,
   int weight_stride = 0;  // of weights,
   int sum_stride = 0;     // of sums
 
   [[nodiscard]] bool empty() const { return planes == 0; }
-  [[nodiscard]] int sample_rows() const { return height + 2 * row_radius; }
-  [[nodiscard]] int bytes_a_row() const { return 2 * values * pair_stride + 4 * (1 + values) * sum_stride; }
+  // Samples across or down where there are `pixels`.
+  [[nodiscard]] int columns(int pixels) const { return (pixels + column_step - 1) / column_step; }
+  [[nodiscard]] int rows(int pixels) const { return (pixels + row_step - 1) / row_step; }
 };
 
-// The largest tile that the scratch memory of `frame` is laid out for, and where things lie in it. Strips and
-// rows begin above and left of the tile, by its halo: columns are counted from x - halo_strips * strip of the
-// tile, rows from y - search_radius - patch_radius, or row_radius rows of a grid.
+// How a frame's tiles are laid out in scratch memory. Strips begin left of the tile, by its halo: columns are
+// counted from x - halo_strips * strip of the tile.
 struct TileLayout {
   TileLayout() = default;
-  TileLayout(const NlmFrame& frame, int tile_height);
+  explicit TileLayout(const NlmFrame& frame);
   bool operator==(const TileLayout&) const = default;
 
   int strip = 0;        // columns in a strip
   int halo_strips = 0;  // at each side of the tile
-  int tile_width = 0;   // both even, for joint planes
-  int tile_height = 0;
-  int channels = 0;       // planes that the distance is taken over
-  int offsets = 0;        // maps of sums a row: one for every dx
-  int rows = 0;           // tile_height and the halo above and below
+  int tile_width = 0;   // even, for joint planes
+  int channels = 0;     // planes that the distance is taken over
+  int offsets = 0;      // maps of sums a row: one for every dx
+  int offset_rows = 0;  // every dy from 0 on
+  RowRing guides;
   int guide_lead = 0;     // slots before the first, and after the last: of guide samples,
   int patch_lead = 0;     // of capped sums
   int guide_stride = 0;   // elements from a row, or map, to the next: of guide samples,
   int capped_stride = 0;  // of capped sums
   Grid own;               // the planes that the distance is taken over
   Grid joint;
-
-  // The memory that a row of the tile takes.
-  [[nodiscard]] int bytes_a_row() const;
 };
 
 struct GridScratch {
   void allocate(const Grid& grid);
 
-  AlignedBuffer<std::int16_t> pairs;  // values x sample_rows x pair_stride: (v[x], v[x + 1])
+  AlignedBuffer<std::int16_t> pairs;  // values x samples.size x pair_stride: (v[x], v[x + 1])
   // Those of a row, for every dx of the window: (2 column_radius + 2) x weight_stride. The last is an odd
   // offset's partner, without weight.
   AlignedBuffer<std::uint16_t> weight;
-  AlignedBuffer<std::int32_t> sum;  // (1 + values) x height x sum_stride: of w, of w v
+  AlignedBuffer<std::int32_t> sum;  // (1 + values) x sums.size x sum_stride: of w, of w v
 };
 
 // A thread's working memory.
 struct TileScratch {
   void allocate(const TileLayout& layout);
 
-  AlignedBuffer<std::int16_t> guide;    // channels x (rows + a blank one) x guide_stride
-  AlignedBuffer<std::uint16_t> column;  // offsets x slots: vertical sums of squares
+  AlignedBuffer<std::int16_t> guide;    // channels x (guides.size + a blank one) x guide_stride
+  AlignedBuffer<std::uint16_t> column;  // offset_rows x offsets x slots: vertical sums of squares
   AlignedBuffer<std::uint16_t> capped;  // slots and patch_lead before and after them: capped, of two offsets
   AlignedBuffer<std::uint16_t> line;    // rows on their way in or out, column by column
   AlignedBuffer<std::uint16_t> slots;   // and as slots

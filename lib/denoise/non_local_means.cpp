@@ -21,9 +21,8 @@ using denoise::TileLayout;
 using denoise::TileScratch;
 
 constexpr int kMostPlanes = 4;
-// A tile's accumulators and samples should stay in a core's second-level cache.
-constexpr int kTileBytes = 2560 << 10;
-constexpr int kLowestSharedTile = 64;
+constexpr int kTilesAThread = 4;
+constexpr int kLowestTile = 64;
 
 void check_parameters(const NonLocalMeansParameters& p) {
   const auto require = [](bool good, const std::string& expected, auto got) {
@@ -94,37 +93,31 @@ bool overlap(std::span<const ConstPlane> in, std::span<const Plane> out) {
 
 int ceil_divide(int a, int b) { return (a + b - 1) / b; }
 
-// A frame's tiles, numbered row by row.
+// A frame's tiles, numbered row by row. Each has rows above to begin with, which cost time: so they are high,
+// but there are several a thread, so that threads share the work evenly.
 struct Tiling {
-  Tiling(const TileLayout& tile_layout, const ConstPlane& plane)
-      : layout(tile_layout),
-        width(plane.width),
-        height(plane.height),
-        across(ceil_divide(width, layout.tile_width)) {}
+  Tiling(const NlmFrame& frame, int threads)
+      : layout(frame), width(frame.in[0].width), height(frame.in[0].height) {
+    across = ceil_divide(width, layout.tile_width);
+    const int wanted = ceil_divide(kTilesAThread * threads, across);
+    const int highest = std::max(ceil_divide(height, wanted), kLowestTile);
+    tile_height = ceil_divide(height, ceil_divide(height, highest));
+    tile_height += tile_height % 2;  // for joint planes
+  }
 
-  [[nodiscard]] int count() const { return across * ceil_divide(height, layout.tile_height); }
+  [[nodiscard]] int count() const { return across * ceil_divide(height, tile_height); }
   [[nodiscard]] Tile operator[](int i) const {
     const int x = i % across * layout.tile_width;
-    const int y = i / across * layout.tile_height;
-    return {x, y, std::min(layout.tile_width, width - x), std::min(layout.tile_height, height - y)};
+    const int y = i / across * tile_height;
+    return {x, y, std::min(layout.tile_width, width - x), std::min(tile_height, height - y)};
   }
 
   TileLayout layout;
   int width;
   int height;
-  int across;
+  int across = 0;
+  int tile_height = 0;
 };
-
-// Tiles of one size, so that threads share the work evenly, as high as fits the cache; two a thread at least,
-// unless they got so low that rows above and below them would cost more.
-Tiling plan_tiles(const NlmFrame& frame, int threads) {
-  const ConstPlane& plane = frame.in[0];
-  const TileLayout row(frame, 1);
-  const int down = ceil_divide(2 * threads, ceil_divide(plane.width, row.tile_width));
-  const int even = std::max(ceil_divide(plane.height, down), kLowestSharedTile);
-  const int highest = std::min(std::clamp(kTileBytes / row.bytes_a_row(), 32, 160), even);
-  return {{frame, ceil_divide(plane.height, ceil_divide(plane.height, highest))}, plane};
-}
 
 bool is_all_or_half(int size, int whole) {
   return size == whole || size == whole / 2 || size == (whole + 1) / 2;
@@ -246,7 +239,7 @@ struct NonLocalMeans::State {
   }
 
   void filter(const NlmFrame& frame, int most_threads) {
-    const Tiling tiles = plan_tiles(frame, most_threads);
+    const Tiling tiles(frame, most_threads);
     const int threads = std::min(tiles.count(), most_threads);
     prepare(tiles.layout, threads);
     Workers::shared().run(tiles.count(), threads, [&](int i, int slot) {
