@@ -95,6 +95,15 @@ using Vi32 = hn::Vec<Di32>;
 constexpr int kStep = static_cast<int>(hn::MaxLanes(Du16()));
 static_assert(kStrips % kStep == 0);
 
+// A value that the compiler knows nothing about: it must be ready in a register where it is made.
+template <class V>
+HWY_INLINE V settled(V v) {
+#if HWY_ARCH_X86
+  __asm__("" : "+v"(v.raw));
+#endif
+  return v;
+}
+
 // ---------------------------------------------------------------------------------------------------------------
 // What instruction sets do differently
 
@@ -301,9 +310,10 @@ HWY_INLINE void move_and_weigh(const S& square, const W& weigh, Vu16 cap, const 
       }
       if constexpr (kWeigh) {
         hn::Store(weigh(sum), d, weighed.weight + i);
-        // One addition from a sum to the next, for each waits for the one before.
-        sum = hn::Add(sum, hn::Sub(hn::Load(d, weighed.capped + i + reach + kStrips),
-                                   hn::Load(d, weighed.capped + i - reach)));
+        // One addition from a sum to the next, for each waits for the one before: GCC would make it two.
+        const Vu16 change = settled(hn::Sub(hn::Load(d, weighed.capped + i + reach + kStrips),
+                                            hn::Load(d, weighed.capped + i - reach)));
+        sum = hn::Add(sum, change);
       }
     }
   }
@@ -384,13 +394,9 @@ HWY_INLINE void transpose_block(const uint16_t* HWY_RESTRICT from, ptrdiff_t fro
   }
 }
 
-// Loads into a register: GCC would load anew for each use.
-HWY_INLINE Vi16 load_once(const uint16_t* from) {
-  Vi16 v = hn::BitCast(Di16(), hn::Load(Du16(), from));
-#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
-  __asm__("" : "+v"(v.raw));
-#endif
-  return v;
+// To a register: GCC would load them anew for each use.
+HWY_INLINE Vi16 load_weights(const uint16_t* from) {
+  return settled(hn::BitCast(Di16(), hn::Load(Du16(), from)));
 }
 
 // Adds weights times values, and (where sum_w is given) the weights, over `samples` of a row. Two vectors at
@@ -424,8 +430,8 @@ void accumulate(const PairedWeights& w, int samples, int32_t* HWY_RESTRICT sum_v
       w3 = hn::Load(d32, sum_w + i + 3 * kHalf);
     }
     for (int k = 0; k < count; ++k) {
-      Vi16 a = load_once(first);
-      Vi16 b = load_once(second);
+      Vi16 a = load_weights(first);
+      Vi16 b = load_weights(second);
       Vi16 lower = hn::InterleaveLower(d, a, b);
       Vi16 upper = hn::InterleaveUpper(d, a, b);
       v0 = add_products(v0, lower, hn::Load(d, pairs));
@@ -434,8 +440,8 @@ void accumulate(const PairedWeights& w, int samples, int32_t* HWY_RESTRICT sum_v
         w0 = add_products(w0, lower, one);
         w1 = add_products(w1, upper, one);
       }
-      a = load_once(first + kStep);
-      b = load_once(second + kStep);
+      a = load_weights(first + kStep);
+      b = load_weights(second + kStep);
       lower = hn::InterleaveLower(d, a, b);
       upper = hn::InterleaveUpper(d, a, b);
       v2 = add_products(v2, lower, hn::Load(d, pairs + 2 * kStep));
