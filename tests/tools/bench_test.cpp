@@ -81,7 +81,8 @@ TEST_F(BenchTest, FiguresAgree) {
 
 TEST_F(BenchTest, EveryInstructionSetIsExact) {
   for (const std::string& isa : nonlocal::instruction_sets()) {
-    for (const std::string format : {"GRAY8", "GRAY10", "I420", "I420_10LE"}) {
+    for (const std::string format :
+         {"GRAY8", "GRAY10", "I420", "I420_10LE", "I420 --chroma joint", "I420_10LE --chroma joint"}) {
       const json result = bench("--frames 1 --isa " + isa + " --format " + format);
       EXPECT_EQ(result["isa"], isa);
       EXPECT_GT(result["psnr_vs_exact"], 50) << isa << " " << format;
@@ -90,6 +91,14 @@ TEST_F(BenchTest, EveryInstructionSetIsExact) {
       EXPECT_GT(result["samples_compared"], 1000) << isa << " " << format;
     }
   }
+}
+
+TEST_F(BenchTest, JointChromaIsAnotherFilter) {
+  const json separate = bench("--frames 1 --format I420");
+  const json joint = bench("--frames 1 --format I420 --chroma joint");
+  EXPECT_EQ(separate["chroma"], "separate");
+  EXPECT_EQ(joint["chroma"], "joint");
+  EXPECT_NE(separate["psnr_vs_exact"], joint["psnr_vs_exact"]);
 }
 
 TEST_F(BenchTest, SameSeedGivesTheSameFrames) {
@@ -198,6 +207,7 @@ TEST_F(BenchTest, RefusesWhatCannotBe) {
   expect_refusal("denoise --plot p.jpg", "^nonlocal: p.jpg: the picture's name must end in .png", 1);
   expect_refusal("denoise --plot none/p.png", "^nonlocal: none/p.png: no such folder: none", 1);
   expect_refusal("denoise --format RGB", "--format: RGB not in .*GRAY8.*I420_10LE", 2);
+  expect_refusal("denoise --chroma luma", "--chroma: luma not in .*separate,joint", 2);
   expect_refusal("denoise --sigma 0", "--sigma", 2);
   expect_refusal("denoise --threads -1", "--threads", 2);
   expect_refusal("denoise --frames 0", "--frames", 2);
