@@ -95,10 +95,11 @@ using Vi32 = hn::Vec<Di32>;
 constexpr int kStep = static_cast<int>(hn::MaxLanes(Du16()));
 static_assert(kStrips % kStep == 0);
 
-// A value that the compiler knows nothing about: it must be ready in a register where it is made.
+// A value that the compiler knows nothing about: it must be ready in a register where it is made. GCC would
+// rearrange what leads to it; clang does not, and takes no vectors this way.
 template <class V>
 HWY_INLINE V settled(V v) {
-#if HWY_ARCH_X86
+#if HWY_ARCH_X86 && !defined(__clang__)
   __asm__("" : "+v"(v.raw));
 #endif
   return v;
