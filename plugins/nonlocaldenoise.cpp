@@ -412,8 +412,12 @@ void filter_jointly(NonLocalMeans& filter, const FramePlanes& planes,
   if (planes.luma.empty() || parameters.sigma == 0) {
     return;
   }
-  filter.filter(GroupInput(planes.luma).all(), planes.luma.all(), GroupInput(planes.chroma).all(),
-                planes.chroma.all(), parameters);
+  filter.filter({GroupInput(planes.luma).all(),
+                 planes.luma.all(),
+                 GroupInput(planes.chroma).all(),
+                 planes.chroma.all(),
+                 {}},
+                parameters);
 }
 
 void filter_planes(FieldFilters& filters, const FramePlanes& planes, const Settings& settings,

@@ -39,18 +39,18 @@ void check_planes(const char* filter, std::span<const ConstPlane> in, std::span<
                           " planes and as many for the output, got " + std::to_string(in.size()) + " and " +
                           std::to_string(out.size()));
   }
-  const auto check_like_first = [&](const ConstPlane& p) {
+  const auto check_like_first = [&](const ConstPlane& p, int bit_depth) {
     check_plane(filter, p);
-    if (p.width != in[0].width || p.height != in[0].height || p.bit_depth != in[0].bit_depth) {
+    if (p.width != in[0].width || p.height != in[0].height || p.bit_depth != bit_depth) {
       throw InvalidArgument(name + "expected every plane to be " + describe(in[0]) + " like the first, got " +
                             describe(p));
     }
   };
   for (const ConstPlane& p : in) {
-    check_like_first(p);
+    check_like_first(p, in[0].bit_depth);
   }
   for (const Plane& p : out) {
-    check_like_first(p);
+    check_like_first(p, out[0].bit_depth);
   }
 }
 

@@ -33,6 +33,18 @@ struct GuideRows {
   int channels;
 };
 
+// Rows of what WeightLaw calls bias and root, of pixels and of those they are compared with at the first of
+// the offsets.
+struct NoiseRows {
+  const uint16_t* bias;
+  const uint16_t* bias_other;
+  const uint16_t* root;
+  const uint16_t* root_other;
+};
+
+// How a sum becomes an index: noise is the same everywhere, the same and a scale above one, or by pixel.
+enum class NoiseForm { kPlain, kMagnified, kByPixel };
+
 // Vertical sums and weights of a row, a map of each for every offset.
 struct OffsetMaps {
   int offsets;
@@ -250,26 +262,34 @@ void move_sums_down(const GuideRows& rows, const WeightLaw& law, const OffsetMap
   }
 }
 
-template <bool kMagnify>
+template <NoiseForm kNoise>
 class Weigh {
  public:
-  HWY_INLINE explicit Weigh(const WeightLaw& law)
-      : table_(law),
+  HWY_INLINE Weigh(const WeightLaw& law, const NoiseRows& noise)
+      : noise_(noise),
+        table_(law),
         bias_(hn::Set(Du16(), law.bias)),
         scale_(hn::Set(Du16(), law.scale)),
         limit_(hn::Set(Du16(), law.limit)),
         shift_(law.magnify_shift) {}
 
-  HWY_INLINE Vu16 operator()(Vu16 sum) const {
-    const Vu16 excess = hn::SaturatedSub(sum, bias_);
-    if constexpr (kMagnify) {
-      return table_(hn::MulHigh(hn::ShiftLeftSame(hn::Min(excess, limit_), shift_), scale_));
+  // The weights of the pixels at i and at i + other.
+  HWY_INLINE Vu16 operator()(Vu16 sum, ptrdiff_t i, ptrdiff_t other) const {
+    if constexpr (kNoise == NoiseForm::kByPixel) {
+      const Du16 d;
+      const Vu16 bias = hn::Add(hn::Load(d, noise_.bias + i), hn::Load(d, noise_.bias_other + i + other));
+      const Vu16 excess = hn::MulHigh(hn::SaturatedSub(sum, bias), hn::Load(d, noise_.root + i));
+      return table_(WeightTable::saturated(hn::MulHigh(excess, hn::Load(d, noise_.root_other + i + other))));
+    } else if constexpr (kNoise == NoiseForm::kMagnified) {
+      const Vu16 excess = hn::Min(hn::SaturatedSub(sum, bias_), limit_);
+      return table_(hn::MulHigh(hn::ShiftLeftSame(excess, shift_), scale_));
     } else {
-      return table_(WeightTable::saturated(hn::MulHigh(excess, scale_)));
+      return table_(WeightTable::saturated(hn::MulHigh(hn::SaturatedSub(sum, bias_), scale_)));
     }
   }
 
  private:
+  NoiseRows noise_;
   WeightTable table_;
   Vu16 bias_;
   Vu16 scale_;
@@ -290,10 +310,11 @@ HWY_INLINE OffsetMap map_of(const OffsetMaps& maps, int o) {
 }
 
 // Where kMove, moves the vertical sums `moved` one row down; where kWeigh, sums `weighed` over a patch's
-// width and gives the weights. Both at once, for they wait for different things.
+// width and gives the weights of pixels and of those `other` elements on. Both at once, for they wait for
+// different things.
 template <bool kMove, bool kWeigh, class S, class W>
 HWY_INLINE void move_and_weigh(const S& square, const W& weigh, Vu16 cap, const GuideRows& rows,
-                               const OffsetMap& moved, const OffsetMap& weighed, int slots,
+                               const OffsetMap& moved, const OffsetMap& weighed, ptrdiff_t other, int slots,
                                int patch_radius) {
   const Du16 d;
   const ptrdiff_t reach = static_cast<ptrdiff_t>(patch_radius) * kStrips;
@@ -310,7 +331,7 @@ HWY_INLINE void move_and_weigh(const S& square, const W& weigh, Vu16 cap, const 
         hn::Store(hn::Min(moved_down(square, rows, i, moved.column), cap), d, moved.capped + i);
       }
       if constexpr (kWeigh) {
-        hn::Store(weigh(sum), d, weighed.weight + i);
+        hn::Store(weigh(sum, i, other), d, weighed.weight + i);
         // One addition from a sum to the next, for each waits for the one before: GCC would make it two.
         const Vu16 change = settled(hn::Sub(hn::Load(d, weighed.capped + i + reach + kStrips),
                                             hn::Load(d, weighed.capped + i - reach)));
@@ -321,10 +342,11 @@ HWY_INLINE void move_and_weigh(const S& square, const W& weigh, Vu16 cap, const 
 }
 
 // Moves the vertical sums one row down and gives the weights there.
-template <SquareForm kForm, bool kMagnify>
-void weights_of_row(const GuideRows& rows, const WeightLaw& law, const OffsetMaps& maps) {
+template <SquareForm kForm, NoiseForm kNoise>
+void weights_of_row(const GuideRows& rows, const NoiseRows& noise, const WeightLaw& law,
+                    const OffsetMaps& maps) {
   const Square<kForm> square(law);
-  const Weigh<kMagnify> weigh(law);
+  const Weigh<kNoise> weigh(law, noise);
   const Vu16 cap = hn::Set(Du16(), law.column_cap);
   const int last = maps.offsets - 1;
   const auto move_other_channels = [&](int o) {
@@ -333,17 +355,17 @@ void weights_of_row(const GuideRows& rows, const WeightLaw& law, const OffsetMap
     }
   };
   move_other_channels(0);
-  move_and_weigh<true, false>(square, weigh, cap, at_offset(rows, 0, 0), map_of(maps, 0), map_of(maps, 0),
+  move_and_weigh<true, false>(square, weigh, cap, at_offset(rows, 0, 0), map_of(maps, 0), map_of(maps, 0), 0,
                               maps.slots, maps.patch_radius);
   for (int o = 0; o < last; ++o) {
     move_other_channels(o + 1);
     extend(map_of(maps, o).capped, maps.slots, maps.patch_radius);
     move_and_weigh<true, true>(square, weigh, cap, at_offset(rows, o + 1, 0), map_of(maps, o + 1),
-                               map_of(maps, o), maps.slots, maps.patch_radius);
+                               map_of(maps, o), slots(o), maps.slots, maps.patch_radius);
   }
   extend(map_of(maps, last).capped, maps.slots, maps.patch_radius);
-  move_and_weigh<false, true>(square, weigh, cap, rows, map_of(maps, last), map_of(maps, last), maps.slots,
-                              maps.patch_radius);
+  move_and_weigh<false, true>(square, weigh, cap, rows, map_of(maps, last), map_of(maps, last), slots(last),
+                              maps.slots, maps.patch_radius);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -500,16 +522,24 @@ void move_sums_down(const GuideRows& rows, const WeightLaw& law, const OffsetMap
   }
 }
 
-uint32_t weight_index(uint32_t sum, const WeightLaw& law, bool magnify) {
+template <NoiseForm kNoise>
+uint32_t weight_index(uint32_t sum, const WeightLaw& law, const NoiseRows& noise, ptrdiff_t i,
+                      ptrdiff_t other) {
+  if constexpr (kNoise == NoiseForm::kByPixel) {
+    const uint32_t bias = noise.bias[i] + noise.bias_other[i + other];
+    const uint32_t excess = (sum > bias ? sum - bias : 0) * noise.root[i] >> 16;
+    return std::min<uint32_t>(excess * noise.root_other[i + other] >> 16, 255);
+  }
   const uint32_t excess = sum > law.bias ? sum - law.bias : 0;
-  if (magnify) {
+  if constexpr (kNoise == NoiseForm::kMagnified) {
     return (std::min<uint32_t>(excess, law.limit) << law.magnify_shift) * law.scale >> 16;
   }
   return std::min<uint32_t>(excess * law.scale >> 16, 255);
 }
 
-template <SquareForm kForm, bool kMagnify>
-void weights_of_row(const GuideRows& rows, const WeightLaw& law, const OffsetMaps& maps) {
+template <SquareForm kForm, NoiseForm kNoise>
+void weights_of_row(const GuideRows& rows, const NoiseRows& noise, const WeightLaw& law,
+                    const OffsetMaps& maps) {
   move_sums_down<kForm>(rows, law, maps);
   const int count = maps.slots * kStrips;
   const ptrdiff_t reach = static_cast<ptrdiff_t>(maps.patch_radius) * kStrips;
@@ -524,7 +554,7 @@ void weights_of_row(const GuideRows& rows, const WeightLaw& law, const OffsetMap
       for (ptrdiff_t t = -reach; t <= reach; t += kStrips) {
         sum += maps.capped[i + t];
       }
-      const uint32_t index = weight_index(sum, law, kMagnify);
+      const uint32_t index = weight_index<kNoise>(sum, law, noise, i, slots(o));
       weight[i] = static_cast<uint16_t>(law.mantissa[index % 16] << law.base >> index / 16);
     }
   }

@@ -84,6 +84,17 @@ void guide_row(const uint16_t* HWY_RESTRICT slots, int count, const WeightLaw& l
   }
 }
 
+void noise_row(const uint16_t* HWY_RESTRICT variance, int count, const WeightLaw& law,
+               uint16_t* HWY_RESTRICT bias, uint16_t* HWY_RESTRICT root) {
+  for (int i = 0; i < count; ++i) {
+    const float v = static_cast<float>(std::max<int>(variance[i], 1)) / 65535;
+    bias[i] = static_cast<uint16_t>(
+        static_cast<int>(std::min(v * law.noise_sum + law.rounding_sum + 0.5F, 32767.0F)));
+    root[i] =
+        static_cast<uint16_t>(static_cast<int>(std::min(65536 * std::sqrt(law.step / v) + 0.5F, 65535.0F)));
+  }
+}
+
 void value_row(const uint16_t* HWY_RESTRICT slots, int count, int shift, int mask, int middle,
                int16_t* HWY_RESTRICT value) {
   for (int i = 0; i < count; ++i) {
@@ -101,6 +112,29 @@ void load_row(const ConstPlane& p, int y, int x, int strip, TileScratch& s) {
     read_row(reinterpret_cast<const uint8_t*>(row), p.step, p.shift, p.width, x, columns, s.line.data());
   }
   transpose(s.line.data(), kStrips, strip, s.slots.data());
+}
+
+// Rows of the noise's variance as WeightLaw's bias and root. A row of half as many samples serves two.
+void load_noise(const NlmFrame& frame, const Tile& tile, const TileLayout& l, int first, int last,
+                TileScratch& s) {
+  const ConstPlane& v = frame.variance;
+  const int column_step = v.width < frame.in[0].width ? 2 : 1;
+  const int row_step = v.height < frame.in[0].height ? 2 : 1;
+  const int x = tile.x - l.halo_strips * l.strip;
+  for (int y = first; y < last; ++y) {
+    const int frame_y = mirror(tile.y + y, frame.in[0].height);
+    const auto* row = reinterpret_cast<const uint16_t*>(v.row(frame_y / row_step));
+    for (int i = 0; i < l.strip * kStrips; ++i) {
+      s.line.data()[i] = row[mirror(x + i, frame.in[0].width) / column_step];
+    }
+    transpose(s.line.data(), kStrips, l.strip, s.slots.data());
+    uint16_t* bias =
+        s.noise.data() + static_cast<ptrdiff_t>(l.guides.at(y)) * l.guide_stride + slots(l.guide_lead);
+    uint16_t* root = bias + static_cast<ptrdiff_t>(l.guides.size) * l.guide_stride;
+    noise_row(s.slots.data(), l.strip * kStrips, frame.law, bias, root);
+    extend(bias, l.strip, l.guide_lead);
+    extend(root, l.strip, l.guide_lead);
+  }
 }
 
 // Writes rows of s.slots as pairs of samples to be averaged.
@@ -201,32 +235,41 @@ struct RowWriter {
   }
 };
 
-void divide_row(const int32_t* HWY_RESTRICT sum_v, const int32_t* HWY_RESTRICT sum_w, int count, float middle,
-                float most, uint16_t* HWY_RESTRICT mean) {
+// What makes a mean a sample of the output.
+struct MeanForm {
+  float middle;  // added
+  float scale;   // then multiplied by, where the output is of another depth
+  float most;
+};
+
+void divide_row(const int32_t* HWY_RESTRICT sum_v, const int32_t* HWY_RESTRICT sum_w, int count,
+                const MeanForm& form, uint16_t* HWY_RESTRICT mean) {
   for (int i = 0; i < count; ++i) {
-    const float v = static_cast<float>(sum_v[i]) / static_cast<float>(sum_w[i]) + middle;
-    mean[i] = static_cast<uint16_t>(static_cast<int>(std::clamp(v + 0.5F, 0.0F, most)));
+    const float v = static_cast<float>(sum_v[i]) / static_cast<float>(sum_w[i]) + form.middle;
+    mean[i] = static_cast<uint16_t>(static_cast<int>(std::clamp(v * form.scale + 0.5F, 0.0F, form.most)));
   }
 }
 
 // The same of upper and lower bytes.
 void divide_split_row(const int32_t* HWY_RESTRICT sum_high, const int32_t* HWY_RESTRICT sum_low,
-                      const int32_t* HWY_RESTRICT sum_w, int count, float middle, float most,
+                      const int32_t* HWY_RESTRICT sum_w, int count, const MeanForm& form,
                       uint16_t* HWY_RESTRICT mean) {
   for (int i = 0; i < count; ++i) {
     const float w = static_cast<float>(sum_w[i]);
-    const float high = static_cast<float>(sum_high[i]) / w + middle;
-    const float low = static_cast<float>(sum_low[i]) / w + middle;
-    mean[i] = static_cast<uint16_t>(static_cast<int>(std::clamp(high * 256 + low + 0.5F, 0.0F, most)));
+    const float high = static_cast<float>(sum_high[i]) / w + form.middle;
+    const float low = static_cast<float>(sum_low[i]) / w + form.middle;
+    const float v = high * 256 + low;
+    mean[i] = static_cast<uint16_t>(static_cast<int>(std::clamp(v * form.scale + 0.5F, 0.0F, form.most)));
   }
 }
 
 // The averages of a grid's rows first .. last - 1 to the tile's part of `out`.
 void store_averages(const NlmFrame& frame, std::span<const Plane> out, const Tile& tile, int halo_strips,
                     const Grid& g, const GridScratch& averages, int first, int last, TileScratch& s) {
-  const SampleForm form(frame.law, out[0].bit_depth);
-  const float middle = static_cast<float>(form.middle);
-  const float most = static_cast<float>((1 << out[0].bit_depth) - 1);
+  const int bit_depth = frame.in[0].bit_depth;
+  const SampleForm form(frame.law, bit_depth);
+  const MeanForm mean_form = {static_cast<float>(form.middle), std::ldexp(1.0F, out[0].bit_depth - bit_depth),
+                              static_cast<float>((1 << out[0].bit_depth) - 1)};
   const int count = g.strip * kStrips;
   const int x = tile.x / g.column_step;
   const int y = tile.y / g.row_step;
@@ -242,10 +285,9 @@ void store_averages(const NlmFrame& frame, std::span<const Plane> out, const Til
     const RowWriter writer = {out[c], x, y, width};
     for (int row = first; row < end; ++row) {
       if (form.split) {
-        divide_split_row(sums(1 + c, row), sums(1 + g.planes + c, row), sums(0, row), count, middle, most,
-                         mean);
+        divide_split_row(sums(1 + c, row), sums(1 + g.planes + c, row), sums(0, row), count, mean_form, mean);
       } else {
-        divide_row(sums(1 + c, row), sums(0, row), count, middle, most, mean);
+        divide_row(sums(1 + c, row), sums(0, row), count, mean_form, mean);
       }
       in_order(mean, count, ordered);
       transpose(ordered, g.strip, kStrips, s.line.data());

@@ -12,9 +12,10 @@
 HWY_BEFORE_NAMESPACE();
 namespace nonlocal::denoise::HWY_NAMESPACE {
 
-using MapFunction = void (*)(const GuideRows&, const WeightLaw&, const OffsetMaps&);
+using MoveFunction = void (*)(const GuideRows&, const WeightLaw&, const OffsetMaps&);
+using WeighFunction = void (*)(const GuideRows&, const NoiseRows&, const WeightLaw&, const OffsetMaps&);
 
-MapFunction move_sums_down_for(SquareForm form) {
+MoveFunction move_sums_down_for(SquareForm form) {
   switch (form) {
     case SquareForm::kRounded:
       return &move_sums_down<SquareForm::kRounded>;
@@ -25,16 +26,24 @@ MapFunction move_sums_down_for(SquareForm form) {
   }
 }
 
-template <bool kMagnify>
-MapFunction weights_of_row_for(SquareForm form) {
+template <NoiseForm kNoise>
+WeighFunction weights_of_row_for(SquareForm form) {
   switch (form) {
     case SquareForm::kRounded:
-      return &weights_of_row<SquareForm::kRounded, kMagnify>;
+      return &weights_of_row<SquareForm::kRounded, kNoise>;
     case SquareForm::kClipped:
-      return &weights_of_row<SquareForm::kClipped, kMagnify>;
+      return &weights_of_row<SquareForm::kClipped, kNoise>;
     default:
-      return &weights_of_row<SquareForm::kWhole, kMagnify>;
+      return &weights_of_row<SquareForm::kWhole, kNoise>;
   }
+}
+
+WeighFunction weights_of_row_for(const NlmFrame& frame) {
+  if (frame.variance.data != nullptr) {
+    return weights_of_row_for<NoiseForm::kByPixel>(frame.law.form);
+  }
+  return frame.law.magnify ? weights_of_row_for<NoiseForm::kMagnified>(frame.law.form)
+                           : weights_of_row_for<NoiseForm::kPlain>(frame.law.form);
 }
 
 // A grid's samples, weights and sums of one tile.
@@ -129,8 +138,7 @@ class TileFilter {
         radius_(frame.search_radius),
         halo_(frame.search_radius + frame.patch_radius),
         move_sums_down_(move_sums_down_for(frame.law.form)),
-        weights_of_row_(frame.law.magnify ? weights_of_row_for<true>(frame.law.form)
-                                          : weights_of_row_for<false>(frame.law.form)) {}
+        weights_of_row_(weights_of_row_for(frame)) {}
 
   void run() {
     for (int y = 0; y < tile_.height; y += kBand) {
@@ -146,9 +154,27 @@ class TileFilter {
     return s_.guide.data() + static_cast<ptrdiff_t>(row) * l_.guide_stride + slots(l_.guide_lead);
   }
 
+  // Of row y, and of row y + dy from first_dx on.
+  [[nodiscard]] NoiseRows noise_rows(int y, int dy, int first_dx) const {
+    if (!l_.has_variance) {
+      return {};
+    }
+    const auto row = [&](int at) {
+      return s_.noise.data() + static_cast<ptrdiff_t>(l_.guides.at(at)) * l_.guide_stride +
+             slots(l_.guide_lead);
+    };
+    const ptrdiff_t roots = static_cast<ptrdiff_t>(l_.guides.size) * l_.guide_stride;
+    const uint16_t* own = row(y);
+    const uint16_t* other = row(y + dy) + slots(first_dx);
+    return {own, other, own + roots, other + roots};
+  }
+
   // Rows first .. last - 1 become whole; those below get their part of the weights.
   void filter_band(int first, int last) {
     load_own(frame_, tile_, l_, first == 0 ? -halo_ : first + halo_, last + halo_, s_);
+    if (l_.has_variance) {
+      load_noise(frame_, tile_, l_, first == 0 ? -halo_ : first + halo_, last + halo_, s_);
+    }
     start(own_, first, last, tile_.height);
     if (has_joint()) {
       const Grid& g = l_.joint;
@@ -201,8 +227,10 @@ class TileFilter {
                               (leaves ? guide(y - p - 1 + dy) : blank()) + slots(first_dx),
                               static_cast<ptrdiff_t>(l_.guides.size + 1) * l_.guide_stride,
                               l_.channels};
-      (y < top ? move_sums_down_ : weights_of_row_)(rows, frame_.law, maps);
-      if (y >= top) {
+      if (y < top) {
+        move_sums_down_(rows, frame_.law, maps);
+      } else {
+        weights_of_row_(rows, noise_rows(y, dy, first_dx), frame_.law, maps);
         own_.add(y, dy, first_dx, tile_.height);
         if (has_joint()) {
           add_joint(y, dy, first_dx);
@@ -235,8 +263,8 @@ class TileFilter {
   Averages joint_;
   int radius_;
   int halo_;
-  MapFunction move_sums_down_;
-  MapFunction weights_of_row_;
+  MoveFunction move_sums_down_;
+  WeighFunction weights_of_row_;
 };
 
 void filter_tile(const NlmFrame& frame, const Tile& tile, const TileLayout& layout, TileScratch& scratch) {
@@ -297,6 +325,7 @@ TileLayout::TileLayout(const NlmFrame& frame) : channels(static_cast<int>(frame.
   tile_width = inner * strip;
   offsets = 2 * radius + 1;
   offset_rows = radius + 1;
+  has_variance = frame.variance.data != nullptr;
   guides = {kBand + 2 * halo, halo};
   guide_lead = halo;
   patch_lead = frame.patch_radius;
@@ -314,6 +343,7 @@ void GridScratch::allocate(const Grid& g) {
 
 void TileScratch::allocate(const TileLayout& l) {
   guide.allocate(product(l.channels, l.guides.size + 1, l.guide_stride));
+  noise.allocate(l.has_variance ? product(2, l.guides.size, l.guide_stride) : 0);
   column.allocate(product(l.offset_rows * l.offsets, l.strip, kStrips));
   capped.allocate(product(2, 1, l.capped_stride));
   line.allocate(product(1, l.strip, kStrips));

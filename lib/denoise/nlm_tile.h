@@ -19,6 +19,9 @@ struct NlmFrame {
   // columns and rows or half of them.
   std::span<const ConstPlane> joint_in;
   std::span<const Plane> joint_out;
+  // The variance of the noise from pixel to pixel, in 65535ths of sigma², where it differs: of as many
+  // columns and rows as the planes or half of them. Without data there is none.
+  ConstPlane variance;
   int patch_radius = 0;
   int search_radius = 0;
   WeightLaw law;
@@ -88,6 +91,7 @@ struct TileLayout {
   int channels = 0;     // planes that the distance is taken over
   int offsets = 0;      // maps of sums a row: one for every dx
   int offset_rows = 0;  // every dy from 0 on
+  bool has_variance = false;
   RowRing guides;
   int guide_lead = 0;     // slots before the first, and after the last: of guide samples,
   int patch_lead = 0;     // of capped sums
@@ -112,6 +116,7 @@ struct TileScratch {
   void allocate(const TileLayout& layout);
 
   AlignedBuffer<std::int16_t> guide;    // channels x (guides.size + a blank one) x guide_stride
+  AlignedBuffer<std::uint16_t> noise;   // (bias, root of WeightLaw) x guides.size x guide_stride
   AlignedBuffer<std::uint16_t> column;  // offset_rows x offsets x slots: vertical sums of squares
   AlignedBuffer<std::uint16_t> capped;  // slots and patch_lead before and after them: capped, of two offsets
   AlignedBuffer<std::uint16_t> line;    // rows on their way in or out, column by column

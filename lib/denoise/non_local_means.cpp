@@ -39,25 +39,41 @@ void check_parameters(const NonLocalMeansParameters& p) {
   require(p.threads >= 0, "0 (all) or more threads", p.threads);
 }
 
-void copy_plane(const ConstPlane& in, const Plane& out) {
-  const bool is_plain = in.step == 1 && out.step == 1 && in.shift == 0 && out.shift == 0;
-  const auto copy = [&]<typename T>(T) {
-    for (int y = 0; y < in.height; ++y) {
-      const T* from = reinterpret_cast<const T*>(in.row(y));
-      T* to = reinterpret_cast<T*>(out.row(y));
-      if (is_plain) {
-        std::copy_n(from, in.width, to);
-        continue;
-      }
-      for (std::ptrdiff_t x = 0; x < in.width; ++x) {
-        to[x * out.step] = static_cast<T>(from[x * in.step] >> in.shift << out.shift);
-      }
+// A sample of one depth as one of another, rounded.
+struct DepthChange {
+  DepthChange(int from, int to)
+      : up(std::max(to - from, 0)), down(std::max(from - to, 0)), most((1 << to) - 1) {}
+  int operator()(int sample) const { return std::min(((sample << up) + (1 << down >> 1)) >> down, most); }
+  int up;
+  int down;
+  int most;
+};
+
+template <typename From, typename To>
+void copy_samples(const ConstPlane& in, const Plane& out) {
+  const bool is_plain = std::is_same_v<From, To> && in.bit_depth == out.bit_depth && in.step == 1 &&
+                        out.step == 1 && in.shift == 0 && out.shift == 0;
+  const DepthChange change(in.bit_depth, out.bit_depth);
+  for (int y = 0; y < in.height; ++y) {
+    const From* from = reinterpret_cast<const From*>(in.row(y));
+    To* to = reinterpret_cast<To*>(out.row(y));
+    if (is_plain) {
+      std::copy_n(from, in.width, to);
+      continue;
     }
-  };
+    for (std::ptrdiff_t x = 0; x < in.width; ++x) {
+      to[x * out.step] = static_cast<To>(change(from[x * in.step] >> in.shift) << out.shift);
+    }
+  }
+}
+
+void copy_plane(const ConstPlane& in, const Plane& out) {
+  using Deep = std::uint16_t;
+  using Shallow = std::uint8_t;
   if (in.bit_depth > 8) {
-    copy(std::uint16_t{});
+    out.bit_depth > 8 ? copy_samples<Deep, Deep>(in, out) : copy_samples<Deep, Shallow>(in, out);
   } else {
-    copy(std::uint8_t{});
+    out.bit_depth > 8 ? copy_samples<Shallow, Deep>(in, out) : copy_samples<Shallow, Shallow>(in, out);
   }
 }
 
@@ -133,6 +149,29 @@ void check_joint_size(const ConstPlane& joint, const ConstPlane& first) {
       joint.bit_depth != first.bit_depth) {
     throw InvalidArgument("NonLocalMeans: expected joint planes of the depth of the first plane, " +
                           size(first) + ", and of its width and height or half of each, got " + size(joint));
+  }
+}
+
+void check_variance(const ConstPlane& v, const ConstPlane& first) {
+  check_plane("NonLocalMeans", v);
+  const auto fits = [](int size, int whole) { return size == whole || size == (whole + 1) / 2; };
+  if (!fits(v.width, first.width) || !fits(v.height, first.height) || v.bit_depth != 16 || v.step != 1) {
+    throw InvalidArgument("NonLocalMeans: expected the noise's variance as " + std::to_string(first.width) +
+                          "x" + std::to_string(first.height) +
+                          " samples, or half of each, of 16 bits side by side, got " +
+                          std::to_string(v.width) + "x" + std::to_string(v.height) + " of " +
+                          std::to_string(v.bit_depth) + " bits");
+  }
+}
+
+void check_frame(const NonLocalMeansFrame& f) {
+  check_planes("NonLocalMeans", f.in, f.out, kMostPlanes);
+  if (!f.joint_in.empty() || !f.joint_out.empty()) {
+    check_planes("NonLocalMeans", f.joint_in, f.joint_out, kMostPlanes);
+    check_joint_size(f.joint_in[0], f.in[0]);
+  }
+  if (f.variance.data != nullptr) {
+    check_variance(f.variance, f.in[0]);
   }
 }
 
@@ -255,18 +294,13 @@ NonLocalMeans& NonLocalMeans::operator=(NonLocalMeans&&) noexcept = default;
 
 void NonLocalMeans::filter(std::span<const ConstPlane> in, std::span<const Plane> out,
                            const NonLocalMeansParameters& parameters) {
-  filter(in, out, {}, {}, parameters);
+  filter({in, out, {}, {}, {}}, parameters);
 }
 
-void NonLocalMeans::filter(std::span<const ConstPlane> in, std::span<const Plane> out,
-                           std::span<const ConstPlane> joint_in, std::span<const Plane> joint_out,
-                           const NonLocalMeansParameters& parameters) {
-  check_planes("NonLocalMeans", in, out, kMostPlanes);
-  if (!joint_in.empty() || !joint_out.empty()) {
-    check_planes("NonLocalMeans", joint_in, joint_out, kMostPlanes);
-    check_joint_size(joint_in[0], in[0]);
-  }
+void NonLocalMeans::filter(const NonLocalMeansFrame& frame, const NonLocalMeansParameters& parameters) {
+  check_frame(frame);
   check_parameters(parameters);
+  auto [in, out, joint_in, joint_out, variance] = frame;
   // Tiles read what others write.
   if (overlap(in, out) || overlap(in, joint_out)) {
     in = state_->own.copy(in);
@@ -279,9 +313,10 @@ void NonLocalMeans::filter(std::span<const ConstPlane> in, std::span<const Plane
     copy_planes(joint_in, joint_out);
     return;
   }
-  state_->filter({in, out, joint_in, joint_out, parameters.patch_size / 2, parameters.search_size / 2,
-                  denoise::make_weight_law(parameters, static_cast<int>(in.size()), in[0].bit_depth)},
-                 thread_count(parameters.threads));
+  state_->filter(
+      {in, out, joint_in, joint_out, variance, parameters.patch_size / 2, parameters.search_size / 2,
+       denoise::make_weight_law(parameters, static_cast<int>(in.size()), in[0].bit_depth)},
+      thread_count(parameters.threads));
 }
 
 }  // namespace nonlocal

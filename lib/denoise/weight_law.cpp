@@ -103,6 +103,10 @@ WeightLaw make_weight_law(const NonLocalMeansParameters& p, int channels, int bi
   const double bias = unit * 2 * p.sigma * p.sigma + roundings - 0.5 / step;
   law.bias = static_cast<std::uint16_t>(std::lround(std::clamp(bias, 0.0, 65535.0)));
 
+  law.noise_sum = static_cast<float>(std::max(unit * p.sigma * p.sigma - 0.25 / step, 0.0));
+  law.rounding_sum = static_cast<float>(roundings / 2);
+  law.step = static_cast<float>(step);
+
   law.magnify = step * 65536 > 65535;
   while (std::ldexp(step * 65536, -law.magnify_shift) > 65535) {
     ++law.magnify_shift;

@@ -35,6 +35,12 @@ struct WeightLaw {
   int magnify_shift = 0;
   std::uint16_t scale = 0;
 
+  // For noise that differs from pixel to pixel, v times sigma² at one: index = (sum - bias of both pixels) *
+  // root of one * root of the other, with bias = v noise_sum + rounding_sum and root = sqrt(step / v).
+  float noise_sum = 0;
+  float rounding_sum = 0;
+  float step = 0;
+
   std::array<std::uint8_t, 16> mantissa{};
   int base = 7;
   bool split_values = false;  // sums of products need the samples' upper and lower bytes apart

@@ -135,7 +135,7 @@ TEST_P(Formats, JointChromaIsWhatTheLibraryGives) {
     if (GST_VIDEO_INFO_IS_YUV(&info)) {
       Components luma(wanted, info, 0, 1);
       Components chroma(wanted, info, 1, 2);
-      NonLocalMeans().filter(luma.in, luma.out, chroma.in, chroma.out, parameters_of(1.5));
+      NonLocalMeans().filter({luma.in, luma.out, chroma.in, chroma.out, {}}, parameters_of(1.5));
       luma.store(wanted);
       chroma.store(wanted);
     } else {

@@ -17,7 +17,9 @@ struct Picture {
   double& at(int x, int y) { return sample[static_cast<std::size_t>(y) * width + x]; }
   double at(int x, int y) const { return sample[static_cast<std::size_t>(y) * width + x]; }
   // Mirrored beyond the borders, the border sample not repeated.
-  double mirrored(int x, int y) const { return at(reflect(x, width), reflect(y, height)); }
+  double mirrored(int x, int y) const { return at(reflected_column(x), reflected_row(y)); }
+  int reflected_column(int x) const { return reflect(x, width); }
+  int reflected_row(int y) const { return reflect(y, height); }
 
  private:
   static int reflect(int i, int n) {
@@ -57,6 +59,23 @@ inline double weight(const std::vector<Picture>& planes, int x, int y, int dx, i
   return std::exp(-std::fmax(d2 - 2 * p.sigma * p.sigma, 0) / (p.h * p.h));
 }
 
+// The same where the noise's variance is v sigma², `variance` of as many samples as the planes or half of
+// them.
+inline double weight(const std::vector<Picture>& planes, const Picture& variance, int x, int y, int dx,
+                     int dy, const Parameters& p) {
+  const Picture& first = planes[0];
+  const auto v = [&](int i, int j) {
+    const int column = first.reflected_column(i) / (variance.width < first.width ? 2 : 1);
+    const int row = first.reflected_row(j) / (variance.height < first.height ? 2 : 1);
+    return variance.at(column, row);
+  };
+  const double here = v(x, y);
+  const double there = v(x + dx, y + dy);
+  const double d2 = squared_distance(planes, x, y, dx, dy, p.patch_size);
+  return std::exp(-std::fmax(d2 - (here + there) * p.sigma * p.sigma, 0) /
+                  (p.h * p.h * std::sqrt(here * there)));
+}
+
 // The average at (x, y), a value for each plane.
 inline std::vector<double> non_local_mean(const std::vector<Picture>& planes, int x, int y,
                                           const Parameters& p) {
@@ -76,6 +95,22 @@ inline std::vector<double> non_local_mean(const std::vector<Picture>& planes, in
     s /= weights;
   }
   return sum;
+}
+
+// The average at (x, y) of one plane whose noise differs.
+inline double non_local_mean(const Picture& plane, const Picture& variance, int x, int y,
+                             const Parameters& p) {
+  double sum = 0;
+  double weights = 0;
+  const int r = p.search_size / 2;
+  for (int dy = -r; dy <= r; ++dy) {
+    for (int dx = -r; dx <= r; ++dx) {
+      const double w = weight({plane}, variance, x, y, dx, dy, p);
+      weights += w;
+      sum += w * plane.mirrored(x + dx, y + dy);
+    }
+  }
+  return sum / weights;
 }
 
 // The average at sample (x, y) of joint planes, with the weights of `planes`, which have column_step x

@@ -90,7 +90,7 @@ void FrameDenoiser::filter(const BenchFrame& in, BenchFrame& out) {
   if (in.planes.size() == 1) {
     luma_.filter(in.views(0, 1), out.views(0, 1), parameters_);
   } else if (is_joint_) {
-    luma_.filter(in.views(0, 1), out.views(0, 1), in.views(1, 2), out.views(1, 2), parameters_);
+    luma_.filter({in.views(0, 1), out.views(0, 1), in.views(1, 2), out.views(1, 2), {}}, parameters_);
   } else {
     luma_.filter(in.views(0, 1), out.views(0, 1), parameters_);
     chroma_.filter(in.views(1, 2), out.views(1, 2), chroma_parameters(parameters_, true));

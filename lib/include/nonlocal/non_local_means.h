@@ -40,6 +40,27 @@ NONLOCAL_API double filter_h(const NonLocalMeansParameters& parameters, int plan
 NONLOCAL_API NonLocalMeansParameters chroma_parameters(const NonLocalMeansParameters& luma,
                                                        bool is_subsampled);
 
+// The planes of a frame.
+struct NonLocalMeansFrame {
+  // 1 to 4 planes of one size and bit depth that share their weights: d² is the mean over all of them. `out`
+  // has the size of `in` (depth, stride, step and shift may differ) and may be the same memory.
+  std::span<const ConstPlane> in;
+  std::span<const Plane> out;
+
+  // 0 to 4 planes that are averaged with the weights of `in`: chroma with those of luma. They have its bit
+  // depth and its width and height or half of each, rounded either way. A sample lies at the pixel of twice
+  // its coordinates there, and is averaged over the samples within the search window: a quarter of them,
+  // where both are half. d² does not see joint planes: an edge that is only theirs gets blurred.
+  std::span<const ConstPlane> joint_in;
+  std::span<const Plane> joint_out;
+
+  // Where noise differs from pixel to pixel, v(x), its variance as a share of sigma², in 65535ths: 16 bits,
+  // step 1, of the width and height of `in` or half of each, rounded up. 2 sigma² becomes (v(x) + v(y))
+  // sigma² and h² becomes h² sqrt(v(x) v(y)). Below 0.05 or so weights get coarse. Without data: 1
+  // everywhere.
+  ConstPlane variance;
+};
+
 // Filters frames one after another. It keeps its working memory between frames of one geometry, so that a
 // frame costs no allocation. One object serves one thread at a time; different objects are independent.
 class NONLOCAL_API NonLocalMeans {
@@ -49,18 +70,11 @@ class NONLOCAL_API NonLocalMeans {
   NonLocalMeans(NonLocalMeans&&) noexcept;
   NonLocalMeans& operator=(NonLocalMeans&&) noexcept;
 
-  // Filters 1 to 4 planes of one size and bit depth that share their weights: d² is the mean over all of
-  // them. `out` has the geometry of `in` (stride, step and shift may differ) and may be the same memory.
   // Sizes from 1 x 1 on. Throws InvalidArgument if the planes do not fit or a parameter is out of range.
-  void filter(std::span<const ConstPlane> in, std::span<const Plane> out,
-              const NonLocalMeansParameters& parameters);
+  void filter(const NonLocalMeansFrame& frame, const NonLocalMeansParameters& parameters);
 
-  // The same, and averages 1 to 4 joint planes with the weights of `in`: chroma with those of luma. They have
-  // its bit depth and its width and height or half of each, rounded either way. A sample lies at the pixel
-  // of twice its coordinates there, and is averaged over the samples within the search window: a quarter of
-  // them, where both are half. d² does not see joint planes: an edge that is only theirs gets blurred.
+  // The same for planes that share their weights, alone.
   void filter(std::span<const ConstPlane> in, std::span<const Plane> out,
-              std::span<const ConstPlane> joint_in, std::span<const Plane> joint_out,
               const NonLocalMeansParameters& parameters);
 
  private:
