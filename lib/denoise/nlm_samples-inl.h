@@ -86,12 +86,15 @@ void guide_row(const uint16_t* HWY_RESTRICT slots, int count, const WeightLaw& l
 
 void noise_row(const uint16_t* HWY_RESTRICT variance, int count, const WeightLaw& law,
                uint16_t* HWY_RESTRICT bias, uint16_t* HWY_RESTRICT root) {
+  const float bias_of_one = law.noise_sum / 65535;
+  const float least_bias = law.rounding_sum + 0.5F;
+  const float step_of_one = law.step * 65535;
   for (int i = 0; i < count; ++i) {
-    const float v = static_cast<float>(std::max<int>(variance[i], 1)) / 65535;
-    bias[i] = static_cast<uint16_t>(
-        static_cast<int>(std::min(v * law.noise_sum + law.rounding_sum + 0.5F, 32767.0F)));
-    root[i] =
-        static_cast<uint16_t>(static_cast<int>(std::min(65536 * std::sqrt(law.step / v) + 0.5F, 65535.0F)));
+    const float v = static_cast<float>(variance[i]) + 0.5F;  // never 0
+    const int b = static_cast<int>(v * bias_of_one + least_bias);
+    const int r = static_cast<int>(65536 * std::sqrt(step_of_one / v));
+    bias[i] = static_cast<uint16_t>(std::min(b, 32767));
+    root[i] = static_cast<uint16_t>(std::min(r, 65535));
   }
 }
 
@@ -114,24 +117,40 @@ void load_row(const ConstPlane& p, int y, int x, int strip, TileScratch& s) {
   transpose(s.line.data(), kStrips, strip, s.slots.data());
 }
 
-// Rows of the noise's variance as WeightLaw's bias and root. A row of half as many samples serves two.
+// A row of the noise's variance, and its mirrored surroundings, from column x on; of half as many values as
+// the row has pixels each serves two.
+void read_variance(const uint16_t* HWY_RESTRICT row, bool is_half, int width, int x, int count,
+                   uint16_t* HWY_RESTRICT line) {
+  const int left = std::clamp(-x, 0, count);
+  const int right = std::clamp(width - x, left, count);
+  const int halves = is_half ? 1 : 0;
+  for (int i = 0; i < left; ++i) {
+    line[i] = row[mirror(x + i, width) >> halves];
+  }
+  for (int i = left; i < right; ++i) {
+    line[i] = row[(x + i) >> halves];
+  }
+  for (int i = right; i < count; ++i) {
+    line[i] = row[mirror(x + i, width) >> halves];
+  }
+}
+
+// Rows of the noise's variance as WeightLaw's bias and root.
 void load_noise(const NlmFrame& frame, const Tile& tile, const TileLayout& l, int first, int last,
                 TileScratch& s) {
   const ConstPlane& v = frame.variance;
-  const int column_step = v.width < frame.in[0].width ? 2 : 1;
-  const int row_step = v.height < frame.in[0].height ? 2 : 1;
-  const int x = tile.x - l.halo_strips * l.strip;
+  const ConstPlane& plane = frame.in[0];
+  const int row_step = v.height < plane.height ? 2 : 1;
+  const int count = l.strip * kStrips;
   for (int y = first; y < last; ++y) {
-    const int frame_y = mirror(tile.y + y, frame.in[0].height);
-    const auto* row = reinterpret_cast<const uint16_t*>(v.row(frame_y / row_step));
-    for (int i = 0; i < l.strip * kStrips; ++i) {
-      s.line.data()[i] = row[mirror(x + i, frame.in[0].width) / column_step];
-    }
+    const auto* row = reinterpret_cast<const uint16_t*>(v.row(mirror(tile.y + y, plane.height) / row_step));
+    read_variance(row, v.width < plane.width, plane.width, tile.x - l.halo_strips * l.strip, count,
+                  s.line.data());
     transpose(s.line.data(), kStrips, l.strip, s.slots.data());
     uint16_t* bias =
         s.noise.data() + static_cast<ptrdiff_t>(l.guides.at(y)) * l.guide_stride + slots(l.guide_lead);
     uint16_t* root = bias + static_cast<ptrdiff_t>(l.guides.size) * l.guide_stride;
-    noise_row(s.slots.data(), l.strip * kStrips, frame.law, bias, root);
+    noise_row(s.slots.data(), count, frame.law, bias, root);
     extend(bias, l.strip, l.guide_lead);
     extend(root, l.strip, l.guide_lead);
   }

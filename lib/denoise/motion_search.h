@@ -1,0 +1,86 @@
+// Where the blocks of a frame were in the frame before: block matching from coarse to fine, on two pyramids
+// of 8-bit pictures. The frame is smoothed a little, for it is noisy; what it is compared with was filtered.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/aligned_buffer.h"
+#include "nonlocal/plane.h"
+
+namespace nonlocal::denoise {
+
+// In whole pixels: the block at (x, y) was at (x + v.x, y + v.y).
+struct MotionVector {
+  std::int16_t x = 0;
+  std::int16_t y = 0;
+
+  bool operator==(const MotionVector&) const = default;
+};
+
+// One vector for each kMotionBlock x kMotionBlock pixels.
+constexpr int kMotionBlock = 16;
+
+struct MotionField {
+  int columns = 0;
+  int rows = 0;
+  std::vector<MotionVector> vectors;
+
+  void resize(int width, int height);
+  [[nodiscard]] MotionVector at(int column, int row) const {
+    return vectors[static_cast<std::size_t>(row) * columns + column];
+  }
+  // That of the nearest block.
+  [[nodiscard]] MotionVector nearest(int column, int row) const;
+};
+
+// A picture with room around it, which repeats its border samples.
+class PaddedPicture {
+ public:
+  static constexpr int kPadding = 48;  // at least; multiple of 16
+
+  void resize(int width, int height);
+  [[nodiscard]] int width() const { return width_; }
+  [[nodiscard]] int height() const { return height_; }
+  [[nodiscard]] std::ptrdiff_t stride() const { return stride_; }
+  [[nodiscard]] const std::uint8_t* row(int y) const {
+    return bytes_.data() + (y + kPadding) * stride_ + kPadding;
+  }
+  [[nodiscard]] std::uint8_t* row(int y) { return bytes_.data() + (y + kPadding) * stride_ + kPadding; }
+
+  // Fills what is beside rows first .. last - 1, and above and below the picture where those are at its edge.
+  void pad(int first, int last);
+
+ private:
+  int width_ = 0;
+  int height_ = 0;
+  std::ptrdiff_t stride_ = 0;
+  AlignedBuffer<std::uint8_t> bytes_;
+};
+
+class MotionSearch {
+ public:
+  // What the next frame will be compared with: the mean of the planes, which are of one size and depth.
+  void remember(std::span<const ConstPlane> planes, int threads);
+
+  // The motion of the mean of `planes`, whose noise has the standard deviation sigma in 8-bit code values,
+  // since what remember() was last given: of the same size. Allocates nothing but for a new size.
+  const MotionField& search(std::span<const ConstPlane> planes, double sigma, int threads);
+
+ private:
+  using Pyramid = std::vector<PaddedPicture>;
+
+  void resize(Pyramid& pyramid, int width, int height);
+  void build(Pyramid& pyramid, std::span<const ConstPlane> planes, bool smooth, int threads);
+
+  Pyramid current_;
+  Pyramid before_;
+  std::vector<MotionField> fields_;    // a level each
+  std::vector<MotionField> improved_;  // by their neighbours
+  AlignedBuffer<std::uint16_t> lines_;
+  std::ptrdiff_t lines_a_thread_ = 0;
+};
+
+}  // namespace nonlocal::denoise

@@ -1,0 +1,742 @@
+#include "nonlocal/temporal_fusion.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "denoise/temporal_fusion.cpp"
+#include "hwy/foreach_target.h"
+// After foreach_target.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "core/aligned_buffer.h"
+#include "core/planes.h"
+#include "core/workers.h"
+#include "denoise/motion_search.h"
+#include "hwy/highway.h"
+#include "nonlocal/error.h"
+
+#ifndef NONLOCAL_DENOISE_TEMPORAL_FUSION_ONCE
+#define NONLOCAL_DENOISE_TEMPORAL_FUSION_ONCE
+namespace nonlocal::denoise {
+
+// Samples of all depths become 15 bits, so that differences fit 16.
+constexpr int kStateDepth = 15;
+
+// What is decided is decided for cells of 2 x 2 pixels, from maps with a value a cell: shares of sigma², or
+// of sigma, times kUnit. Rows of maps go on beyond their ends, for boxes.
+constexpr float kUnit = 1024;
+constexpr int kMapMargin = 16;
+constexpr int kSquareRadius = 2;
+
+// Of the clips that these were tried on none gains more than 0.2 dB by others.
+constexpr float kDead = 0.25F;           // of the mean square over 5 x 5 cells: what chance adds to it
+constexpr float kMeanGain = 5;           // of the squared mean, which tells less, but is surer
+constexpr float kMeanDead = 0.1F;        // what chance adds to it
+constexpr float kCut = 4;                // beyond this x̂ is of something else
+constexpr float kLeastVariance = 0.02F;  // no more than 50 frames are remembered
+constexpr float kNew = 0.9F;             // a gain from which on a cell shows something new
+
+// What decides about a row of cells.
+struct GainRow {
+  const float* square;       // mean of (y - x̂)² / sigma² around each cell
+  const float* mean_square;  // the largest of the planes' squared means of y - x̂, without the noise's share
+  const std::uint16_t* before;  // v of x̂, in 65535ths
+  std::uint16_t* variance;      // v of x, in 65535ths
+  std::uint16_t* gain;          // a, in 32767ths
+};
+
+}  // namespace nonlocal::denoise
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace nonlocal::denoise::HWY_NAMESPACE {
+
+template <typename T>
+void read_samples(const T* row, int step, int shift, int up, int width, uint16_t* HWY_RESTRICT to) {
+  if (step == 1) {
+    for (int x = 0; x < width; ++x) {
+      to[x] = static_cast<uint16_t>(row[x] >> shift << up);
+    }
+  } else {
+    for (int x = 0; x < width; ++x) {
+      to[x] = static_cast<uint16_t>(row[static_cast<ptrdiff_t>(x) * step] >> shift << up);
+    }
+  }
+}
+
+// Row y of the plane as kStateDepth bits; of a last pair's missing second sample the first stands in.
+void read_row(const ConstPlane& p, int y, uint16_t* HWY_RESTRICT to) {
+  const std::byte* row = p.row(y);
+  if (p.bit_depth == 16) {
+    read_samples(reinterpret_cast<const uint16_t*>(row), p.step, 1, 0, p.width, to);
+  } else if (p.bit_depth > 8) {
+    read_samples(reinterpret_cast<const uint16_t*>(row), p.step, p.shift, kStateDepth - p.bit_depth, p.width,
+                 to);
+  } else {
+    read_samples(reinterpret_cast<const uint8_t*>(row), p.step, 0, kStateDepth - 8, p.width, to);
+  }
+  to[p.width] = to[p.width - 1];
+}
+
+// Adds what a row of `cells` cells, of 1 or 2 samples each, has of (y - x̂) * scale, and of its square.
+void add_differences(const uint16_t* HWY_RESTRICT y, const uint16_t* HWY_RESTRICT predicted, int samples,
+                     float scale, int cells, float* HWY_RESTRICT square, float* HWY_RESTRICT mean) {
+  if (samples == 1) {
+    for (int i = 0; i < cells; ++i) {
+      const float d = static_cast<float>(y[i] - predicted[i]) * scale;
+      square[i] += d * d;
+      mean[i] += d;
+    }
+    return;
+  }
+  for (int i = 0; i < cells; ++i) {
+    const float a = static_cast<float>(y[2 * i] - predicted[2 * i]) * scale;
+    const float b = static_cast<float>(y[2 * i + 1] - predicted[2 * i + 1]) * scale;
+    square[i] += a * a + b * b;
+    mean[i] += a + b;
+  }
+}
+
+void store_squares(const float* HWY_RESTRICT sum, float factor, int cells, uint16_t* HWY_RESTRICT map) {
+  for (int i = 0; i < cells; ++i) {
+    map[i] = static_cast<uint16_t>(static_cast<int>(std::min(sum[i] * (factor * kUnit) + 0.5F, 65535.0F)));
+  }
+}
+
+void store_means(const float* HWY_RESTRICT sum, float factor, int cells, int16_t* HWY_RESTRICT map) {
+  for (int i = 0; i < cells; ++i) {
+    map[i] =
+        static_cast<int16_t>(static_cast<int>(std::clamp(sum[i] * (factor * kUnit), -32767.0F, 32767.0F)));
+  }
+}
+
+// The sum of rows, and kMapMargin - 8 values beside.
+template <typename T>
+void sum_rows(const T* const* rows, int count, int cells, int32_t* HWY_RESTRICT sum) {
+  constexpr int kBeside = kMapMargin / 2;
+  const T* HWY_RESTRICT first = rows[0];
+  for (int i = -kBeside; i < cells + kBeside; ++i) {
+    sum[i] = first[i];
+  }
+  for (int r = 1; r < count; ++r) {
+    const T* HWY_RESTRICT row = rows[r];
+    for (int i = -kBeside; i < cells + kBeside; ++i) {
+      sum[i] += row[i];
+    }
+  }
+}
+
+// The mean of 2 radius + 1 rows and columns.
+void square_means(const uint16_t* const* rows, int cells, int32_t* HWY_RESTRICT sum, float* HWY_RESTRICT to) {
+  constexpr int kRows = 2 * kSquareRadius + 1;
+  constexpr float kFactor = 1 / (kUnit * kRows * kRows);
+  sum_rows(rows, kRows, cells, sum);
+  for (int i = 0; i < cells; ++i) {
+    to[i] = static_cast<float>(sum[i - 2] + sum[i - 1] + sum[i] + sum[i + 1] + sum[i + 2]) * kFactor;
+  }
+}
+
+// The squared means over (2 radius + 1)² cells less what noise adds, noise * (1 + v); and a value beside.
+void squared_means(const int16_t* const* rows, int radius, const uint16_t* HWY_RESTRICT before, float noise,
+                   int cells, int32_t* HWY_RESTRICT sum, float* HWY_RESTRICT to) {
+  const int count = 2 * radius + 1;
+  const float factor = 1 / (kUnit * static_cast<float>(count * count));
+  sum_rows(rows, count, cells, sum);
+  for (int i = -1; i <= cells; ++i) {
+    int total = sum[i - 1] + sum[i] + sum[i + 1];
+    if (radius == 2) {
+      total += sum[i - 2] + sum[i + 2];
+    }
+    const float mean = static_cast<float>(total) * factor;
+    to[i] = mean * mean - noise * (1 + static_cast<float>(before[i]) / 65535);
+  }
+}
+
+// Raises `most` to the mean of 3 x 3 values.
+void raise_to_mean(const float* HWY_RESTRICT above, const float* HWY_RESTRICT row,
+                   const float* HWY_RESTRICT below, int cells, float* HWY_RESTRICT most) {
+  for (int i = 0; i < cells; ++i) {
+    const float sum = (above[i - 1] + above[i] + above[i + 1]) + (row[i - 1] + row[i] + row[i + 1]) +
+                      (below[i - 1] + below[i] + below[i + 1]);
+    most[i] = std::max(most[i], sum * (1 / 9.0F));
+  }
+}
+
+// Returns how many cells show something new.
+int gain_row(const GainRow& r, int cells) {
+  const float* HWY_RESTRICT square = r.square;
+  const float* HWY_RESTRICT mean_square = r.mean_square;
+  const uint16_t* HWY_RESTRICT before = r.before;
+  uint16_t* HWY_RESTRICT variance = r.variance;
+  uint16_t* HWY_RESTRICT gain = r.gain;
+  int fresh = 0;
+  for (int i = 0; i < cells; ++i) {
+    const float v = static_cast<float>(before[i]) / 65535;
+    const float by_square = square[i] - 1 - v - kDead;
+    const float by_mean = kMeanGain * (mean_square[i] - kMeanDead);
+    const float q = std::max(std::max(by_square, by_mean), 0.0F);
+    const float fused = (v + q) / (v + q + 1);
+    const float a = q > kCut ? 1.0F : fused;
+    fresh += static_cast<int>(a + (1 - kNew));  // 1 above kNew
+    gain[i] = static_cast<uint16_t>(static_cast<int>(a * 32767 + 0.5F));
+    variance[i] = static_cast<uint16_t>(static_cast<int>(std::max(a, kLeastVariance) * 65535 + 0.5F));
+  }
+  return fresh;
+}
+
+// x̂ becomes x̂ + a (y - x̂).
+void fuse_row(const uint16_t* HWY_RESTRICT y, const uint16_t* HWY_RESTRICT gain, int samples, int width,
+              uint16_t* HWY_RESTRICT x) {
+  const auto fused = [](int predicted, int sample, int a) {
+    return static_cast<uint16_t>(predicted + (((sample - predicted) * a + (1 << 14)) >> 15));
+  };
+  // A gain of 32767 is 1.
+  if (samples == 1) {
+    for (int i = 0; i < width; ++i) {
+      x[i] = fused(x[i], y[i], gain[i] + (gain[i] >> 14));
+    }
+    return;
+  }
+  for (int i = 0; i < width / 2; ++i) {
+    const int a = gain[i] + (gain[i] >> 14);
+    x[2 * i] = fused(x[2 * i], y[2 * i], a);
+    x[2 * i + 1] = fused(x[2 * i + 1], y[2 * i + 1], a);
+  }
+  if (width % 2 != 0) {
+    const int a = gain[width / 2] + (gain[width / 2] >> 14);
+    x[width - 1] = fused(x[width - 1], y[width - 1], a);
+  }
+}
+
+}  // namespace nonlocal::denoise::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace nonlocal {
+namespace {
+
+using denoise::kMapMargin;
+using denoise::kMotionBlock;
+using denoise::kSquareRadius;
+using denoise::MotionField;
+using denoise::MotionSearch;
+using denoise::MotionVector;
+
+constexpr int kCellsABlock = kMotionBlock / 2;
+constexpr double kCutShare = 0.5;  // of the cells new: all of the frame is
+
+int ceil_divide(int a, int b) { return (a + b - 1) / b; }
+
+std::size_t round_up(std::size_t n) { return (n + 31) / 32 * 32; }
+
+// A plane of the fused frame and of the one before.
+struct StatePlane {
+  int width = 0;
+  int height = 0;
+  int columns = 2;  // samples across and down a cell
+  int rows = 2;
+  std::ptrdiff_t stride = 0;
+  AlignedBuffer<std::uint16_t> now;
+  AlignedBuffer<std::uint16_t> before;
+
+  StatePlane(const ConstPlane& p, const ConstPlane& first)
+      : width(p.width),
+        height(p.height),
+        columns(p.width == first.width ? 2 : 1),
+        rows(p.height == first.height ? 2 : 1),
+        stride(static_cast<std::ptrdiff_t>(round_up(static_cast<std::size_t>(p.width) + 1))) {
+    const std::size_t size = static_cast<std::size_t>(stride) * height;
+    now.allocate(size);
+    before.allocate(size);
+  }
+
+  [[nodiscard]] std::uint16_t* row(int y) { return now.data() + y * stride; }
+  [[nodiscard]] const std::uint16_t* row_before(int y) const {
+    return before.data() + std::clamp(y, 0, height - 1) * stride;
+  }
+  [[nodiscard]] ConstPlane view() const {
+    constexpr int kShown =
+        12;  // bits: finer than what noise is left, and the spatial filter is faster than with more
+    return {reinterpret_cast<const std::byte*>(now.data()),
+            width,
+            height,
+            stride * 2,
+            kShown,
+            1,
+            denoise::kStateDepth - kShown};
+  }
+};
+
+// A value a cell, with margins that repeat the outer ones.
+template <typename T>
+struct CellMap {
+  int cells = 0;
+  int rows = 0;
+  std::ptrdiff_t stride = 0;
+  AlignedBuffer<T> values;
+
+  void resize(int columns, int lines) {
+    cells = columns;
+    rows = lines;
+    stride = static_cast<std::ptrdiff_t>(round_up(static_cast<std::size_t>(columns) + 2 * kMapMargin));
+    values.allocate(static_cast<std::size_t>(stride) * rows);
+  }
+  [[nodiscard]] T* row(int y) { return values.data() + std::clamp(y, 0, rows - 1) * stride + kMapMargin; }
+  [[nodiscard]] const T* row(int y) const {
+    return values.data() + std::clamp(y, 0, rows - 1) * stride + kMapMargin;
+  }
+  void pad(int y) {
+    T* at = row(y);
+    std::fill_n(at - kMapMargin, kMapMargin, at[0]);
+    std::fill_n(at + cells, kMapMargin, at[cells - 1]);
+  }
+  // Rows around y.
+  template <std::size_t N>
+  [[nodiscard]] std::array<const T*, N> around(int y) const {
+    std::array<const T*, N> all;
+    for (std::size_t i = 0; i < N; ++i) {
+      all[i] = row(y + static_cast<int>(i) - static_cast<int>(N / 2));
+    }
+    return all;
+  }
+};
+
+// Means of differences: one map for the guides together, one for each other plane.
+struct MeanMap {
+  CellMap<std::int16_t> map;
+  int radius = 1;
+  float noise = 0;  // what noise of sigma adds to a squared mean
+
+  void set(int samples_a_cell) {
+    radius = samples_a_cell > 1 ? 1 : 2;
+    const int box = 2 * radius + 1;
+    noise = 1 / static_cast<float>(samples_a_cell * box * box);
+  }
+};
+
+struct Geometry {
+  struct One {
+    int width;
+    int height;
+    bool operator==(const One&) const = default;
+  };
+  std::vector<One> planes;
+  std::size_t guides = 0;
+
+  [[nodiscard]] bool is_of(std::span<const ConstPlane> guide_planes,
+                           std::span<const ConstPlane> others) const {
+    if (guides != guide_planes.size() || planes.size() != guide_planes.size() + others.size()) {
+      return false;
+    }
+    const auto same = [](const ConstPlane& p, const One& o) {
+      return p.width == o.width && p.height == o.height;
+    };
+    return std::equal(guide_planes.begin(), guide_planes.end(), planes.begin(), same) &&
+           std::equal(others.begin(), others.end(), planes.begin() + static_cast<std::ptrdiff_t>(guides),
+                      same);
+  }
+};
+
+void check_parameters(const TemporalFusionParameters& p) {
+  const auto require = [](bool good, const std::string& expected, auto got) {
+    if (!good) {
+      throw InvalidArgument("TemporalFusion: expected " + expected + ", got " + std::to_string(got));
+    }
+  };
+  require(p.sigma > 0 && p.sigma <= 100, "a sigma above 0 and up to 100", p.sigma);
+  require(p.other_sigma > 0 && p.other_sigma <= 100, "an other_sigma above 0 and up to 100", p.other_sigma);
+  require(p.threads >= 0, "0 (all) or more threads", p.threads);
+}
+
+void check_all(std::span<const ConstPlane> guides, std::span<const ConstPlane> others) {
+  if (guides.empty() || guides.size() > 4 || others.size() > 3) {
+    throw InvalidArgument("TemporalFusion: expected 1 to 4 guides and 0 to 3 others, got " +
+                          std::to_string(guides.size()) + " and " + std::to_string(others.size()));
+  }
+  const ConstPlane& first = guides[0];
+  const auto require = [&](const ConstPlane& p, bool good, const char* what) {
+    if (!good) {
+      throw InvalidArgument(std::string("TemporalFusion: expected ") + what + " of " +
+                            std::to_string(first.width) + "x" + std::to_string(first.height) + ", got " +
+                            std::to_string(p.width) + "x" + std::to_string(p.height));
+    }
+  };
+  const auto half = [](int size, int whole) { return size == whole || size == (whole + 1) / 2; };
+  for (const ConstPlane& p : guides) {
+    check_plane("TemporalFusion", p);
+    require(p, p.width == first.width && p.height == first.height, "every guide to be");
+  }
+  for (const ConstPlane& p : others) {
+    check_plane("TemporalFusion", p);
+    require(p, half(p.width, first.width) && half(p.height, first.height), "the size, or half,");
+  }
+}
+
+// Copies `count` samples of a row from x on, wherever that is; between two where `half`.
+void copy_moved(const std::uint16_t* row, int width, int x, int count, bool half, std::uint16_t* to) {
+  const auto sample = [&](int i) { return row[std::clamp(i, 0, width - 1)]; };
+  if (x >= 0 && x + count + (half ? 1 : 0) <= width) {
+    if (!half) {
+      std::memcpy(to, row + x, static_cast<std::size_t>(count) * sizeof(std::uint16_t));
+    } else {
+      for (int i = 0; i < count; ++i) {
+        to[i] = static_cast<std::uint16_t>((row[x + i] + row[x + i + 1] + 1) >> 1);
+      }
+    }
+    return;
+  }
+  for (int i = 0; i < count; ++i) {
+    to[i] = half ? static_cast<std::uint16_t>((sample(x + i) + sample(x + i + 1) + 1) >> 1) : sample(x + i);
+  }
+}
+
+struct Scratch {
+  AlignedBuffer<std::uint16_t> line;  // samples of a row
+  AlignedBuffer<std::uint16_t> other_line;
+  AlignedBuffer<float> square;  // sums or means of a row of cells
+  AlignedBuffer<float> mean;
+  AlignedBuffer<float> squared_mean;  // kCellsABlock + 2 rows
+  AlignedBuffer<float> largest;       // kCellsABlock rows
+  AlignedBuffer<std::int32_t> sum;
+  AlignedBuffer<std::uint16_t> gain;
+  std::ptrdiff_t stride = 0;
+
+  void allocate(int width, int cells) {
+    const std::size_t samples = round_up(static_cast<std::size_t>(width) + kMotionBlock + 2);
+    stride = static_cast<std::ptrdiff_t>(round_up(static_cast<std::size_t>(cells) + 2 * kMapMargin));
+    const auto row = static_cast<std::size_t>(stride);
+    line.allocate(samples);
+    other_line.allocate(samples);
+    square.allocate(row);
+    mean.allocate(row);
+    squared_mean.allocate(row * (kCellsABlock + 2));
+    largest.allocate(row * kCellsABlock);
+    sum.allocate(row);
+    gain.allocate(row);
+  }
+  [[nodiscard]] float* squared_mean_row(int y) { return squared_mean.data() + (y + 1) * stride + kMapMargin; }
+  [[nodiscard]] float* largest_row(int y) { return largest.data() + y * stride + kMapMargin; }
+};
+
+}  // namespace
+
+namespace denoise {
+HWY_EXPORT(read_row);
+HWY_EXPORT(add_differences);
+HWY_EXPORT(store_squares);
+HWY_EXPORT(store_means);
+HWY_EXPORT(square_means);
+HWY_EXPORT(squared_means);
+HWY_EXPORT(raise_to_mean);
+HWY_EXPORT(gain_row);
+HWY_EXPORT(fuse_row);
+}  // namespace denoise
+
+using namespace denoise;  // NOLINT(google-build-using-namespace): the dispatched functions
+
+struct TemporalFusion::State {
+  Geometry geometry;
+  std::vector<StatePlane> planes;  // guides, then others
+  std::size_t guides = 0;
+  std::vector<ConstPlane> views;
+  int cells = 0;  // across
+  int cell_rows = 0;
+  CellMap<std::uint16_t> square;
+  std::vector<MeanMap> means;
+  CellMap<std::uint16_t> moved;     // variance of x̂
+  CellMap<std::uint16_t> variance;  // of x
+  std::vector<Scratch> scratch;     // one a thread
+  std::vector<int> fresh;           // cells a block row
+  MotionSearch motion;
+  bool has_before = false;
+  bool is_remembered = false;
+
+  void prepare(std::span<const ConstPlane> guide_planes, std::span<const ConstPlane> others, int threads);
+  void start(std::span<const ConstPlane> in, int threads);
+  void fuse(std::span<const ConstPlane> in, const TemporalFusionParameters& p, int threads);
+  void predict(std::span<const ConstPlane> in, const TemporalFusionParameters& p, const MotionField& field,
+               int block_row, Scratch& s);
+  void move_row(const StatePlane& plane, int y, const MotionField& field, int block_row,
+                std::uint16_t* to) const;
+  void move_variance(int row, const MotionField& field, int block_row);
+  void decide(std::span<const ConstPlane> in, int block_row, Scratch& s);
+  void compare_means(const MeanMap& mean, int first, int last, Scratch& s);
+
+  [[nodiscard]] int block_rows() const { return ceil_divide(cell_rows, kCellsABlock); }
+  [[nodiscard]] int last_cell_row(int block_row) const {
+    return std::min((block_row + 1) * kCellsABlock, cell_rows);
+  }
+};
+
+void TemporalFusion::State::prepare(std::span<const ConstPlane> guide_planes,
+                                    std::span<const ConstPlane> others, int threads) {
+  if (!geometry.is_of(guide_planes, others)) {
+    const ConstPlane& first = guide_planes[0];
+    geometry = {};
+    planes.clear();
+    means.clear();
+    scratch.clear();
+    guides = geometry.guides = guide_planes.size();
+    cells = (first.width + 1) / 2;
+    cell_rows = (first.height + 1) / 2;
+    const auto add = [&](const ConstPlane& p) {
+      geometry.planes.push_back({p.width, p.height});
+      planes.emplace_back(p, first);
+    };
+    std::for_each(guide_planes.begin(), guide_planes.end(), add);
+    std::for_each(others.begin(), others.end(), add);
+    means.resize(1 + others.size());
+    for (std::size_t i = 0; i < means.size(); ++i) {
+      const StatePlane& p = planes[i == 0 ? 0 : guides + i - 1];
+      means[i].map.resize(cells, cell_rows);
+      means[i].set(p.columns * p.rows * static_cast<int>(i == 0 ? guides : 1));
+    }
+    square.resize(cells, cell_rows);
+    moved.resize(cells, cell_rows);
+    variance.resize(cells, cell_rows);
+    fresh.assign(static_cast<std::size_t>(block_rows()), 0);
+    has_before = is_remembered = false;
+  }
+  while (static_cast<int>(scratch.size()) < threads) {
+    scratch.emplace_back().allocate(planes[0].width, cells);
+  }
+}
+
+// The frame as it is.
+void TemporalFusion::State::start(std::span<const ConstPlane> in, int threads) {
+  const auto read_row = HWY_DYNAMIC_DISPATCH(read_row);
+  Workers::shared().run(block_rows(), threads, [&](int block_row, int) {
+    for (std::size_t i = 0; i < planes.size(); ++i) {
+      StatePlane& p = planes[i];
+      const int last = std::min(last_cell_row(block_row) * p.rows, p.height);
+      for (int y = block_row * kCellsABlock * p.rows; y < last; ++y) {
+        read_row(in[i], y, p.row(y));
+      }
+    }
+    for (int y = block_row * kCellsABlock; y < last_cell_row(block_row); ++y) {
+      std::fill_n(variance.row(y), cells, std::uint16_t{65535});
+    }
+  });
+}
+
+// Row y of x̂ of a plane.
+void TemporalFusion::State::move_row(const StatePlane& plane, int y, const MotionField& field, int block_row,
+                                     std::uint16_t* to) const {
+  const int block = kCellsABlock * plane.columns;
+  const bool half_columns = plane.columns == 1;
+  const bool half_rows = plane.rows == 1;
+  std::array<std::uint16_t, kMotionBlock> below;
+  for (int column = 0; column < field.columns; ++column) {
+    const MotionVector v = field.at(column, block_row);
+    const int x = column * block;
+    const int count = std::min(block, plane.width - x);
+    const int from = x + (half_columns ? v.x >> 1 : v.x);
+    const bool between_columns = half_columns && v.x % 2 != 0;
+    const int row = y + (half_rows ? v.y >> 1 : v.y);
+    copy_moved(plane.row_before(row), plane.width, from, count, between_columns, to + x);
+    if (half_rows && v.y % 2 != 0) {
+      copy_moved(plane.row_before(row + 1), plane.width, from, count, between_columns, below.data());
+      for (int i = 0; i < count; ++i) {
+        to[x + i] = static_cast<std::uint16_t>((to[x + i] + below[static_cast<std::size_t>(i)] + 1) >> 1);
+      }
+    }
+  }
+  to[plane.width] = to[plane.width - 1];
+}
+
+void TemporalFusion::State::move_variance(int row, const MotionField& field, int block_row) {
+  std::uint16_t* to = moved.row(row);
+  for (int column = 0; column < field.columns; ++column) {
+    const MotionVector v = field.at(column, block_row);
+    const int x = column * kCellsABlock;
+    copy_moved(variance.row(row + (v.y >> 1)), cells, x + (v.x >> 1), std::min(kCellsABlock, cells - x),
+               false, to + x);
+  }
+  moved.pad(row);
+}
+
+// x̂ of a row of blocks, and the maps of how far the frame is from it.
+void TemporalFusion::State::predict(std::span<const ConstPlane> in, const TemporalFusionParameters& p,
+                                    const MotionField& field, int block_row, Scratch& s) {
+  const auto read_row = HWY_DYNAMIC_DISPATCH(read_row);
+  const auto add_differences = HWY_DYNAMIC_DISPATCH(add_differences);
+  const auto store_squares = HWY_DYNAMIC_DISPATCH(store_squares);
+  const auto store_means = HWY_DYNAMIC_DISPATCH(store_means);
+  float samples = 0;  // a cell
+  for (const StatePlane& plane : planes) {
+    samples += static_cast<float>(plane.columns * plane.rows);
+  }
+  for (int row = block_row * kCellsABlock; row < last_cell_row(block_row); ++row) {
+    std::fill_n(s.square.data(), cells, 0.0F);
+    for (std::size_t i = 0; i < planes.size(); ++i) {
+      StatePlane& plane = planes[i];
+      const bool is_guide = i < guides;
+      if (i == 0 || !is_guide) {
+        std::fill_n(s.mean.data(), cells, 0.0F);
+      }
+      const double sigma = is_guide ? p.sigma : p.other_sigma;
+      const auto scale = static_cast<float>(std::ldexp(1.0, 8 - kStateDepth) / sigma);
+      for (int k = 0; k < plane.rows; ++k) {
+        const int y =
+            std::min(row * plane.rows + k, plane.height - 1);  // the last row of an odd number twice
+        std::uint16_t* predicted = plane.row(y);
+        move_row(plane, y, field, block_row, predicted);
+        read_row(in[i], y, s.line.data());
+        add_differences(s.line.data(), predicted, plane.columns, scale, cells, s.square.data(),
+                        s.mean.data());
+      }
+      if (!is_guide || i + 1 == guides) {
+        const auto of_mean =
+            static_cast<float>(plane.columns * plane.rows) * static_cast<float>(is_guide ? guides : 1);
+        MeanMap& mean = means[is_guide ? 0 : 1 + i - guides];
+        store_means(s.mean.data(), 1 / of_mean, cells, mean.map.row(row));
+        mean.map.pad(row);
+      }
+    }
+    store_squares(s.square.data(), 1 / samples, cells, square.row(row));
+    square.pad(row);
+    move_variance(row, field, block_row);
+  }
+}
+
+// Raises s.largest, rows first to last - 1, to the squared means of one map.
+void TemporalFusion::State::compare_means(const MeanMap& mean, int first, int last, Scratch& s) {
+  const auto squared_means = HWY_DYNAMIC_DISPATCH(squared_means);
+  const auto raise_to_mean = HWY_DYNAMIC_DISPATCH(raise_to_mean);
+  for (int row = first - 1; row <= last; ++row) {
+    const auto five = mean.map.around<5>(std::clamp(row, 0, cell_rows - 1));
+    squared_means(five.data() + (2 - mean.radius), mean.radius, moved.row(row), mean.noise, cells,
+                  s.sum.data() + kMapMargin, s.squared_mean_row(row - first));
+  }
+  for (int row = 0; row < last - first; ++row) {
+    raise_to_mean(s.squared_mean_row(row - 1), s.squared_mean_row(row), s.squared_mean_row(row + 1), cells,
+                  s.largest_row(row));
+  }
+}
+
+// A row of blocks from x̂ to x.
+void TemporalFusion::State::decide(std::span<const ConstPlane> in, int block_row, Scratch& s) {
+  const auto read_row = HWY_DYNAMIC_DISPATCH(read_row);
+  const auto square_means = HWY_DYNAMIC_DISPATCH(square_means);
+  const auto gain_row = HWY_DYNAMIC_DISPATCH(gain_row);
+  const auto fuse_row = HWY_DYNAMIC_DISPATCH(fuse_row);
+  const int first = block_row * kCellsABlock;
+  const int last = last_cell_row(block_row);
+  for (int row = 0; row < last - first; ++row) {
+    std::fill_n(s.largest_row(row), cells, 0.0F);
+  }
+  for (const MeanMap& mean : means) {
+    compare_means(mean, first, last, s);
+  }
+  fresh[static_cast<std::size_t>(block_row)] = 0;
+  for (int row = first; row < last; ++row) {
+    const auto five = square.around<2 * kSquareRadius + 1>(row);
+    square_means(five.data(), cells, s.sum.data() + kMapMargin, s.square.data());
+    const GainRow gains = {s.square.data(), s.largest_row(row - first), moved.row(row), variance.row(row),
+                           s.gain.data()};
+    fresh[static_cast<std::size_t>(block_row)] += gain_row(gains, cells);
+    for (std::size_t i = 0; i < planes.size(); ++i) {
+      StatePlane& plane = planes[i];
+      for (int y = row * plane.rows; y < std::min((row + 1) * plane.rows, plane.height); ++y) {
+        read_row(in[i], y, s.line.data());
+        fuse_row(s.line.data(), s.gain.data(), plane.columns, plane.width, plane.row(y));
+      }
+    }
+  }
+}
+
+void TemporalFusion::State::fuse(std::span<const ConstPlane> in, const TemporalFusionParameters& p,
+                                 int threads) {
+  const MotionField& field = motion.search(in.first(guides), p.sigma, threads);
+  Workers::shared().run(block_rows(), threads, [&](int block_row, int slot) {
+    predict(in, p, field, block_row, scratch[static_cast<std::size_t>(slot)]);
+  });
+  Workers::shared().run(block_rows(), threads, [&](int block_row, int slot) {
+    decide(in, block_row, scratch[static_cast<std::size_t>(slot)]);
+  });
+  int all_fresh = 0;
+  for (const int n : fresh) {
+    all_fresh += n;
+  }
+  if (all_fresh > kCutShare * cells * cell_rows) {
+    start(in, threads);
+  }
+}
+
+TemporalFusion::TemporalFusion() : state_(std::make_unique<State>()) {}
+TemporalFusion::~TemporalFusion() = default;
+TemporalFusion::TemporalFusion(TemporalFusion&&) noexcept = default;
+TemporalFusion& TemporalFusion::operator=(TemporalFusion&&) noexcept = default;
+
+void TemporalFusion::fuse(std::span<const ConstPlane> guides, std::span<const ConstPlane> others,
+                          const TemporalFusionParameters& parameters) {
+  check_parameters(parameters);
+  check_all(guides, others);
+  State& s = *state_;
+  const int threads = thread_count(parameters.threads);
+  s.prepare(guides, others, threads);
+  std::array<ConstPlane, 7> all;
+  std::copy(others.begin(), others.end(), std::copy(guides.begin(), guides.end(), all.begin()));
+  const std::span<const ConstPlane> in(all.data(), guides.size() + others.size());
+  if (s.has_before) {
+    if (!s.is_remembered) {
+      s.motion.remember(this->guides(), threads);
+    }
+    for (StatePlane& p : s.planes) {
+      std::swap(p.now, p.before);
+    }
+    s.fuse(in, parameters, threads);
+  } else {
+    s.start(in, threads);
+  }
+  s.has_before = true;
+  s.is_remembered = false;
+  s.views.clear();
+  for (const StatePlane& p : s.planes) {
+    s.views.push_back(p.view());
+  }
+}
+
+std::span<const ConstPlane> TemporalFusion::guides() const {
+  return std::span(state_->views).first(std::min(state_->guides, state_->views.size()));
+}
+
+std::span<const ConstPlane> TemporalFusion::others() const {
+  return std::span(state_->views).subspan(std::min(state_->guides, state_->views.size()));
+}
+
+ConstPlane TemporalFusion::variance() const {
+  const auto& v = state_->variance;
+  if (v.rows == 0) {
+    return {};
+  }
+  return {reinterpret_cast<const std::byte*>(v.row(0)), v.cells, v.rows, v.stride * 2, 16, 1, 0};
+}
+
+void TemporalFusion::remember(std::span<const ConstPlane> filtered_guides) {
+  if (!state_->has_before) {
+    return;
+  }
+  const StatePlane& first = state_->planes[0];
+  for (const ConstPlane& p : filtered_guides) {
+    check_plane("TemporalFusion", p);
+    if (filtered_guides.size() != state_->guides || p.width != first.width || p.height != first.height) {
+      throw InvalidArgument("TemporalFusion: expected the " + std::to_string(state_->guides) +
+                            " filtered guides of " + std::to_string(first.width) + "x" +
+                            std::to_string(first.height) + ", got " + std::to_string(filtered_guides.size()) +
+                            " of " + std::to_string(p.width) + "x" + std::to_string(p.height));
+    }
+  }
+  state_->motion.remember(filtered_guides, static_cast<int>(state_->scratch.size()));
+  state_->is_remembered = true;
+}
+
+void TemporalFusion::reset() { state_->has_before = state_->is_remembered = false; }
+
+}  // namespace nonlocal
+#endif
