@@ -11,7 +11,7 @@
 #include "adaptive_search.h"
 #include "nonlocal/error.h"
 #include "nonlocal/noise_estimate.h"
-#include "nonlocal/non_local_means.h"
+#include "nonlocal/video_denoiser.h"
 #include "video_planes.h"
 
 GST_DEBUG_CATEGORY_STATIC(nonlocal_denoise_debug);
@@ -22,10 +22,8 @@ namespace {
 using nonlocal::AdaptiveSearch;
 using nonlocal::FramePlanes;
 using nonlocal::NoiseEstimator;
-using nonlocal::NonLocalMeans;
-using nonlocal::NonLocalMeansParameters;
-using nonlocal::Plane;
 using nonlocal::PlaneGroup;
+using nonlocal::VideoDenoiser;
 
 // ---------------------------------------------------------------------------------------------- settings
 
@@ -36,16 +34,19 @@ struct PresetSizes {
   const char* label;
   int patch;
   int search;
+  bool temporal;
 };
 
 // By Preset.
 constexpr std::array<PresetSizes, 3> kPresets = {{
-    {"fast", "Fast", 3, 11},
-    {"balanced", "Balanced", 5, 15},
-    {"quality", "Quality", 5, 21},
+    {"fast", "Fast", 3, 11, false},
+    {"balanced", "Balanced", 5, 11, true},
+    {"quality", "Quality", 5, 21, true},
 }};
 
 enum Chroma { CHROMA_SEPARATE, CHROMA_JOINT };
+
+enum Temporal { TEMPORAL_PRESET, TEMPORAL_OFF, TEMPORAL_RECURSIVE };
 
 constexpr double kMostSigma = 100;
 constexpr double kMostStrength = 10;
@@ -60,6 +61,7 @@ struct Settings {
   double strength = 1;
   double chroma_strength = 1;
   Chroma chroma = CHROMA_SEPARATE;
+  Temporal temporal = TEMPORAL_PRESET;
   int patch_size = 0;
   int search_size = 0;
   Preset preset = PRESET_BALANCED;
@@ -72,16 +74,13 @@ struct Settings {
   [[nodiscard]] int search() const { return search_size > 0 ? search_size : kPresets[preset].search; }
   [[nodiscard]] bool leaves_luma() const { return sigma == 0 || strength == 0; }
   [[nodiscard]] bool leaves_chroma() const { return sigma == 0 || chroma_strength == 0; }
+  [[nodiscard]] bool fuses() const {
+    return temporal == TEMPORAL_PRESET ? kPresets[preset].temporal : temporal == TEMPORAL_RECURSIVE;
+  }
   [[nodiscard]] bool is_joint() const { return chroma == CHROMA_JOINT && !leaves_luma() && !leaves_chroma(); }
 };
 
 // ------------------------------------------------------------------------------------------------- state
-
-// Each field of interlaced frames has its own: their heights may differ by one row.
-struct FieldFilters {
-  NonLocalMeans luma;
-  NonLocalMeans chroma;
-};
 
 // What has been posted in the last message.
 struct Posted {
@@ -92,7 +91,7 @@ struct Posted {
 
 // What the streaming thread remembers from frame to frame; it is guarded by the pad's stream lock.
 struct State {
-  std::array<FieldFilters, 2> filters;
+  std::array<VideoDenoiser, 2> denoisers;    // by field of interlaced frames
   std::array<NoiseEstimator, 3> estimators;  // by component
   AdaptiveSearch adaptive;
   std::optional<bool> live;  // asked at the first frame that needs it
@@ -103,6 +102,9 @@ struct State {
   void reset() {
     for (NoiseEstimator& estimator : estimators) {
       estimator.reset();
+    }
+    for (VideoDenoiser& denoiser : denoisers) {
+      denoiser.reset();
     }
     adaptive.reset();
     live.reset();
@@ -153,6 +155,7 @@ enum Property {
   PROP_STRENGTH,
   PROP_CHROMA_STRENGTH,
   PROP_CHROMA,
+  PROP_TEMPORAL,
   PROP_PATCH_SIZE,
   PROP_SEARCH_SIZE,
   PROP_PRESET,
@@ -172,7 +175,7 @@ static GType register_presets() {
   for (std::size_t i = 0; i < kPresets.size(); ++i) {
     const PresetSizes& preset = kPresets[i];
     labels[i] = std::string(preset.label) + ": patch-size " + std::to_string(preset.patch) +
-                ", search-size " + std::to_string(preset.search);
+                ", search-size " + std::to_string(preset.search) + (preset.temporal ? ", recursive" : "");
     values[i] = {static_cast<gint>(i), labels[i].c_str(), preset.name};
   }
   return g_enum_register_static("GstNonlocalDenoisePreset", values.data());
@@ -190,6 +193,17 @@ static GType gst_nonlocal_denoise_chroma_get_type() {
       {},
   }};
   static const GType type = g_enum_register_static("GstNonlocalDenoiseChroma", values.data());
+  return type;
+}
+
+static GType gst_nonlocal_denoise_temporal_get_type() {
+  static const std::array<GEnumValue, 4> values = {{
+      {TEMPORAL_PRESET, "As the preset says", "preset"},
+      {TEMPORAL_OFF, "Each frame by itself", "off"},
+      {TEMPORAL_RECURSIVE, "Each frame fused with those before it, along their motion", "recursive"},
+      {},
+  }};
+  static const GType type = g_enum_register_static("GstNonlocalDenoiseTemporal", values.data());
   return type;
 }
 
@@ -227,6 +241,9 @@ void set_property(GObject* object, guint id, const GValue* value, GParamSpec* sp
     case PROP_CHROMA:
       settings.chroma = static_cast<Chroma>(g_value_get_enum(value));
       return;
+    case PROP_TEMPORAL:
+      settings.temporal = static_cast<Temporal>(g_value_get_enum(value));
+      return;
     case PROP_PATCH_SIZE:
       return set_size(object, spec, value, 1, settings.patch_size);
     case PROP_SEARCH_SIZE:
@@ -261,6 +278,8 @@ void get_property(GObject* object, guint id, GValue* value, GParamSpec* spec) {
       return g_value_set_double(value, settings.chroma_strength);
     case PROP_CHROMA:
       return g_value_set_enum(value, settings.chroma);
+    case PROP_TEMPORAL:
+      return g_value_set_enum(value, settings.temporal);
     case PROP_PATCH_SIZE:
       return g_value_set_int(value, settings.patch_size);
     case PROP_SEARCH_SIZE:
@@ -313,6 +332,13 @@ void install_properties(GObjectClass* object_class) {
           "those of luma, which costs less, removes less noise, and does so whatever chroma-strength is, "
           "unless it is 0",
           gst_nonlocal_denoise_chroma_get_type(), d.chroma, kTunable));
+  install(PROP_TEMPORAL,
+          g_param_spec_enum(
+              "temporal", "Temporal",
+              "What frames before tell of a frame: preset (the default), what the preset says; off, "
+              "nothing; or recursive, each is fused with those before it, along their motion, "
+              "without delay",
+              gst_nonlocal_denoise_temporal_get_type(), d.temporal, kTunable));
   install(PROP_PATCH_SIZE,
           g_param_spec_int(
               "patch-size", "Patch size",
@@ -325,12 +351,12 @@ void install_properties(GObjectClass* object_class) {
               "Width and height of the window searched for similar patches, in samples: odd, 3 to 63 (an "
               "even number is raised by one), or 0 (the default) for the preset's",
               0, kMostSearch, d.search_size, kTunable));
-  install(
-      PROP_PRESET,
-      g_param_spec_enum("preset", "Preset",
-                        "Patch and search size together, in samples, where they are 0: fast, balanced (the "
-                        "default) or quality",
-                        gst_nonlocal_denoise_preset_get_type(), d.preset, kTunable));
+  install(PROP_PRESET,
+          g_param_spec_enum(
+              "preset", "Preset",
+              "Patch and search size together, in samples, where they are 0, and whether frames are "
+              "fused over time: fast, balanced (the default) or quality",
+              gst_nonlocal_denoise_preset_get_type(), d.preset, kTunable));
   install(PROP_N_THREADS,
           g_param_spec_int(
               "n-threads", "Threads",
@@ -383,58 +409,25 @@ Sigmas sigmas_of(State& state, const FramePlanes& planes) {
   }
   Sigmas sigmas;
   sigmas.luma = estimate(state, planes.luma, 0);
-  if (!planes.chroma.empty() && !settings.leaves_chroma() && !settings.is_joint()) {
+  if (!planes.chroma.empty() && !settings.leaves_chroma() && (!settings.is_joint() || settings.fuses())) {
     sigmas.chroma = estimate(state, planes.chroma, 1);
   }
   return sigmas;
 }
 
-// A group's planes to be read.
-struct GroupInput {
-  explicit GroupInput(const PlaneGroup& group) : count(group.count) {
-    std::copy(group.planes.begin(), group.planes.end(), planes.begin());
-  }
-  [[nodiscard]] std::span<const nonlocal::ConstPlane> all() const { return std::span(planes).first(count); }
-
-  std::array<nonlocal::ConstPlane, 3> planes;
-  int count;
-};
-
-void filter_group(NonLocalMeans& filter, const PlaneGroup& group, const NonLocalMeansParameters& parameters) {
-  if (group.empty() || parameters.sigma == 0 || parameters.strength == 0) {
-    return;
-  }
-  filter.filter(GroupInput(group).all(), group.all(), parameters);
-}
-
-void filter_jointly(NonLocalMeans& filter, const FramePlanes& planes,
-                    const NonLocalMeansParameters& parameters) {
-  if (planes.luma.empty() || parameters.sigma == 0) {
-    return;
-  }
-  filter.filter({GroupInput(planes.luma).all(),
-                 planes.luma.all(),
-                 GroupInput(planes.chroma).all(),
-                 planes.chroma.all(),
-                 {}},
-                parameters);
-}
-
-void filter_planes(FieldFilters& filters, const FramePlanes& planes, const Settings& settings,
-                   int search_size, const Sigmas& sigmas) {
-  NonLocalMeansParameters parameters;
-  parameters.patch_size = settings.patch();
-  parameters.search_size = search_size;
-  parameters.threads = settings.threads;
-  parameters.sigma = sigmas.luma;
-  parameters.strength = settings.strength;
-  if (settings.is_joint()) {
-    return filter_jointly(filters.luma, planes, parameters);
-  }
-  filter_group(filters.luma, planes.luma, parameters);
-  parameters.sigma = sigmas.chroma;
-  parameters.strength = settings.chroma_strength;
-  filter_group(filters.chroma, planes.chroma, nonlocal::chroma_parameters(parameters, planes.is_subsampled));
+nonlocal::VideoDenoiserParameters denoiser_parameters(const Settings& settings, int search_size,
+                                                      const Sigmas& sigmas) {
+  nonlocal::VideoDenoiserParameters p;
+  p.sigma = sigmas.luma;
+  p.chroma_sigma = sigmas.chroma;
+  p.strength = settings.strength;
+  p.chroma_strength = settings.chroma_strength;
+  p.patch_size = settings.patch();
+  p.search_size = search_size;
+  p.joint_chroma = settings.chroma == CHROMA_JOINT;
+  p.temporal = settings.fuses();
+  p.threads = settings.threads;
+  return p;
 }
 
 // ------------------------------------------------------------------------------------------------ messages
@@ -567,8 +560,11 @@ void denoise(GstBaseTransform* trans, const GstVideoFrame& frame) {
   const Sigmas sigmas = sigmas_of(state, interlaced ? nonlocal::field_of(planes, 0) : planes);
   if (!gst_base_transform_is_passthrough(trans)) {
     for (int field = 0; field < (interlaced ? 2 : 1); ++field) {
-      filter_planes(state.filters[field], interlaced ? nonlocal::field_of(planes, field) : planes, settings,
-                    search_size, sigmas);
+      const FramePlanes part = interlaced ? nonlocal::field_of(planes, field) : planes;
+      if (!part.luma.empty()) {
+        state.denoisers[field].filter(part.luma.all(), part.chroma.all(),
+                                      denoiser_parameters(settings, search_size, sigmas));
+      }
     }
   }
   report(trans, frame.buffer, sigmas.luma, search_size);
@@ -663,6 +659,7 @@ static void gst_nonlocal_denoise_class_init(GstNonlocalDenoiseClass* klass) {
   install_properties(object_class);
   gst_type_mark_as_plugin_api(gst_nonlocal_denoise_preset_get_type(), GstPluginAPIFlags(0));
   gst_type_mark_as_plugin_api(gst_nonlocal_denoise_chroma_get_type(), GstPluginAPIFlags(0));
+  gst_type_mark_as_plugin_api(gst_nonlocal_denoise_temporal_get_type(), GstPluginAPIFlags(0));
 
   auto* element_class = GST_ELEMENT_CLASS(klass);
   gst_element_class_set_static_metadata(

@@ -1,4 +1,4 @@
-// What the library throws becomes an error message, whatever it is. This program has a NonLocalMeans::filter
+// What the library throws becomes an error message, whatever it is. This program has a VideoDenoiser::filter
 // of its own, which the dynamic linker prefers to the library's.
 #include <gtest/gtest.h>
 
@@ -6,16 +6,16 @@
 #include <new>
 
 #include "nonlocal/error.h"
-#include "nonlocal/non_local_means.h"
+#include "nonlocal/video_denoiser.h"
 #include "support.h"
 
 static std::function<void()> fail;
 
 namespace nonlocal {
 
-__attribute__((visibility("default"))) void NonLocalMeans::filter(std::span<const ConstPlane>,
+__attribute__((visibility("default"))) void VideoDenoiser::filter(std::span<const Plane>,
                                                                   std::span<const Plane>,
-                                                                  const NonLocalMeansParameters&) {
+                                                                  const VideoDenoiserParameters&) {
   fail();
 }
 

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "nonlocal/non_local_means.h"
+#include "nonlocal/video_denoiser.h"
 #include "support.h"
 
 namespace nonlocal::test {
@@ -18,8 +19,10 @@ struct Strengths {
   double chroma;
 };
 
-void configure(Harness& harness, const Strengths& strengths) {
+// Each frame is filtered by itself unless `temporal` says otherwise.
+void configure(Harness& harness, const Strengths& strengths, const char* temporal = "off") {
   harness.set("sigma", std::to_string(kSigma)).set("patch-size", "3").set("search-size", "5");
+  harness.set("temporal", temporal);
   harness.set("strength", std::to_string(strengths.luma))
       .set("chroma-strength", std::to_string(strengths.chroma));
 }
@@ -144,6 +147,41 @@ TEST_P(Formats, JointChromaIsWhatTheLibraryGives) {
     const Buffer out = harness.filter(std::move(in));
     ASSERT_TRUE(out);
     EXPECT_EQ(all_samples_of(out.get(), info), wanted);
+  }
+}
+
+// A frame's components as the denoiser's planes.
+void denoise_components(VideoDenoiser& denoiser, std::vector<std::vector<int>>& samples,
+                        const GstVideoInfo& info, const VideoDenoiserParameters& parameters) {
+  Components luma(samples, info, 0, GST_VIDEO_INFO_IS_RGB(&info) ? 3 : 1);
+  Components chroma(samples, info, 1, GST_VIDEO_INFO_IS_YUV(&info) ? 2 : 0);
+  denoiser.filter(luma.out, chroma.out, parameters);
+  luma.store(samples);
+  chroma.store(samples);
+}
+
+// Frame after frame, in any layout.
+TEST_P(Formats, FusedFramesAreWhatTheLibraryGives) {
+  VideoDenoiserParameters parameters;
+  parameters.sigma = parameters.chroma_sigma = kSigma;
+  parameters.strength = 1.5;
+  parameters.chroma_strength = 0.7;
+  parameters.patch_size = 3;
+  parameters.search_size = 5;
+  for (const int width : kWidths) {
+    SCOPED_TRACE(width);
+    const GstVideoInfo info = video_info(GetParam(), width, kHeight);
+    Harness harness(info);
+    configure(harness, {1.5, 0.7}, "recursive");
+    VideoDenoiser denoiser;
+    for (int i = 0; i < 4; ++i) {
+      Buffer in = noisy_frame(info, i);
+      auto wanted = all_samples_of(in.get(), info);
+      denoise_components(denoiser, wanted, info, parameters);
+      const Buffer out = harness.filter(i % 2 == 0 ? std::move(in) : padded_frame(in.get(), info));
+      ASSERT_TRUE(out);
+      EXPECT_EQ(all_samples_of(out.get(), info), wanted) << "frame " << i;
+    }
   }
 }
 
@@ -298,6 +336,24 @@ TEST(Interlaced, JointChromaOfAnyHeightIsFiltered) {
     EXPECT_NE(after[0], before[0]);
     if (height > 4) {  // below, no neighbour of chroma is within reach
       EXPECT_NE(after[1], before[1]);
+    }
+  }
+}
+
+TEST(Interlaced, FieldsAreFusedWithThoseOfTheirOwn) {
+  for (const char* chroma : {"separate", "joint"}) {
+    for (const int height : {1, 2, 3, 5, 6, 7, 16}) {
+      SCOPED_TRACE(height);
+      const GstVideoInfo frame =
+          video_info(GST_VIDEO_FORMAT_I420, 33, height, GST_VIDEO_INTERLACE_MODE_INTERLEAVED);
+      Harness interlaced(frame);
+      configure(interlaced, {1, 1}, "recursive");
+      interlaced.set("chroma", chroma);
+      for (int i = 0; i < 3; ++i) {
+        const Buffer out = interlaced.filter(noisy_frame(frame, i));
+        ASSERT_TRUE(out);
+        EXPECT_NE(bytes_of(out.get()), bytes_of(noisy_frame(frame, i).get()));
+      }
     }
   }
 }

@@ -18,6 +18,7 @@ Another table comes first.
 | `strength` | 1 | 0 to 10 | luma |
 | `chroma-strength` | 1.0 | 0 – 10 | chroma |
 | `chroma` | separate | separate, joint | weights |
+| `temporal` | preset | preset, off, recursive | fusion |
 | `patch-size` | 0 (the preset's) | 0, or odd 1 to 15 | patch |
 | `search-size` | `0` | 0, or odd 3 to 63 | window |
 | `preset` | balanced | `fast`, `balanced`, `quality` | both |

@@ -332,6 +332,7 @@ TEST(Settings, AControlSourceChangesTheOutputAtItsFrame) {
 TEST(Settings, PresetsStandForSizesThatTheirOwnPropertiesOverrule) {
   const auto sizes = [](std::vector<std::string> settings) {
     settings.emplace_back("sigma=20");
+    settings.emplace_back("temporal=off");
     return filter_all(kInfo, settings, 1)[0];
   };
   EXPECT_EQ(sizes({}), sizes({"preset=balanced"}));

@@ -1,0 +1,394 @@
+// Temporal fusion against what it is for: noise falls where nothing changes, follows motion, and nothing that
+// is gone stays; on every instruction set, depth and layout.
+#include "nonlocal/temporal_fusion.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "image.h"
+#include "nonlocal/cpu.h"
+#include "nonlocal/error.h"
+#include "nonlocal/video_denoiser.h"
+
+namespace nonlocal {
+namespace {
+
+using testing::Image;
+using testing::Layout;
+
+// A picture of edges and waves that goes on for ever, in 8-bit code values.
+double scene(double x, double y, unsigned which = 0) {
+  const double waves =
+      40 * std::sin(x * 0.21 + which) * std::cos(y * 0.17) + 20 * std::sin((x + 2 * y) * 0.05);
+  const bool light =
+      (static_cast<int>(std::floor(x / 23)) + static_cast<int>(std::floor(y / 19 + which))) % 2 == 0;
+  return 120 + waves + (light ? 25 : -25);
+}
+
+// What the camera sees at time t: the scene moved by (dx, dy) a frame, with noise.
+struct Camera {
+  int width = 192;
+  int height = 112;
+  double dx = 0;
+  double dy = 0;
+  double sigma = 15;
+  unsigned which = 0;
+
+  [[nodiscard]] double clean(int x, int y, int t) const { return scene(x + dx * t, y + dy * t, which); }
+  [[nodiscard]] Image frame(int t, int bit_depth = 8, const Layout& layout = {}) const {
+    Image image(width, height, bit_depth, 1, layout);
+    std::mt19937 random(1000 * which + static_cast<unsigned>(t));
+    std::normal_distribution<double> noise(0, sigma);
+    const int most = (1 << bit_depth) - 1;
+    for (int y = 0; y < height; ++y) {
+      for (int x = 0; x < width; ++x) {
+        const double value = std::ldexp(clean(x, y, t) + noise(random), bit_depth - 8);
+        image.set(0, x, y, std::clamp(static_cast<int>(std::lround(value)), 0, most));
+      }
+    }
+    return image;
+  }
+};
+
+int sample_of(const ConstPlane& p, int x, int y) {
+  return reinterpret_cast<const std::uint16_t*>(p.row(y))[x] >> p.shift;
+}
+
+// The root of the mean squared error of the fused frame, away from the borders.
+double error_of(const TemporalFusion& fusion, const Camera& camera, int t) {
+  const ConstPlane fused = fusion.guides()[0];
+  double sum = 0;
+  int count = 0;
+  for (int y = 16; y < camera.height - 16; ++y) {
+    for (int x = 16; x < camera.width - 16; ++x, ++count) {
+      const double d = std::ldexp(sample_of(fused, x, y), 8 - fused.bit_depth) - camera.clean(x, y, t);
+      sum += d * d;
+    }
+  }
+  return std::sqrt(sum / count);
+}
+
+void fuse(TemporalFusion& fusion, const Image& frame, double sigma, int threads = 1) {
+  fusion.fuse(frame.views(), {}, {sigma, sigma, threads});
+}
+
+class EveryTarget : public ::testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override { force_instruction_set(GetParam()); }
+  void TearDown() override { force_instruction_set(""); }
+};
+
+TEST_P(EveryTarget, NoiseFallsWhereNothingMoves) {
+  const Camera camera;
+  TemporalFusion fusion;
+  for (int t = 0; t < 12; ++t) {
+    fuse(fusion, camera.frame(t), camera.sigma);
+    if (t == 0) {
+      EXPECT_NEAR(error_of(fusion, camera, t), camera.sigma, 1);
+    }
+  }
+  // The mean of 12 frames has 0.29 of the noise of one.
+  EXPECT_LT(error_of(fusion, camera, 11), 0.45 * camera.sigma);
+}
+
+TEST_P(EveryTarget, VarianceIsWhatIsLeftOfTheNoise) {
+  const Camera camera;
+  TemporalFusion fusion;
+  for (int t = 0; t < 8; ++t) {
+    fuse(fusion, camera.frame(t), camera.sigma);
+    const ConstPlane v = fusion.variance();
+    ASSERT_EQ(v.width, camera.width / 2);
+    ASSERT_EQ(v.height, camera.height / 2);
+    double sum = 0;
+    for (int y = 8; y < v.height - 8; ++y) {
+      for (int x = 8; x < v.width - 8; ++x) {
+        sum += sample_of(v, x, y) / 65535.0;
+      }
+    }
+    const double share = sum / ((v.width - 16) * (v.height - 16));
+    const double error = error_of(fusion, camera, t) / camera.sigma;
+    EXPECT_NEAR(std::sqrt(share), error, 0.12) << "frame " << t;
+  }
+}
+
+TEST_P(EveryTarget, FollowsMotion) {
+  for (const auto& [dx, dy] : {std::pair{3.0, 0.0}, std::pair{-2.0, 5.0}, std::pair{6.0, -4.0}}) {
+    Camera camera;
+    camera.dx = dx;
+    camera.dy = dy;
+    TemporalFusion fusion;
+    for (int t = 0; t < 10; ++t) {
+      fuse(fusion, camera.frame(t), camera.sigma);
+    }
+    EXPECT_LT(error_of(fusion, camera, 9), 0.6 * camera.sigma) << dx << ", " << dy;
+  }
+}
+
+// What the law says for a pixel that never changes, in double precision: v falls as 1, 1/2, 1/3, ...
+TEST_P(EveryTarget, AStillConstantIsAveragedAsTheFormulaSays) {
+  for (const int bit_depth : {8, 10, 16}) {
+    TemporalFusion fusion;
+    Image frame(40, 24, bit_depth, 1);
+    double mean = 0;
+    for (int t = 0; t < 6; ++t) {
+      const int value = 100 + (t % 2 == 0 ? 2 : -2);  // far below what noise of 15 explains
+      for (int i = 0; i < 40 * 24; ++i) {
+        frame.set(0, i % 40, i / 40, value << (bit_depth - 8));
+      }
+      mean += (value - mean) / (t + 1);
+      fuse(fusion, frame, 15);
+      EXPECT_NEAR(sample_of(fusion.guides()[0], 20, 12) / 16.0, mean, 0.1) << "frame " << t;
+      EXPECT_NEAR(sample_of(fusion.variance(), 10, 6) / 65535.0, 1.0 / (t + 1), 1e-3) << "frame " << t;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(TemporalFusion, EveryTarget, ::testing::ValuesIn(instruction_sets()),
+                         [](const auto& target) { return target.param; });
+
+std::vector<int> samples_of(std::span<const ConstPlane> planes) {
+  std::vector<int> all;
+  for (const ConstPlane& p : planes) {
+    for (int y = 0; y < p.height; ++y) {
+      for (int x = 0; x < p.width; ++x) {
+        all.push_back(sample_of(p, x, y));
+      }
+    }
+  }
+  return all;
+}
+
+TEST(TemporalFusion, EveryInstructionSetAndThreadCountGivesTheSame) {
+  Camera camera;
+  camera.dx = 2;
+  camera.width = 203;  // nothing divides it
+  camera.height = 117;
+  const auto run = [&](const std::string& target, int threads) {
+    force_instruction_set(target);
+    TemporalFusion fusion;
+    for (int t = 0; t < 4; ++t) {
+      fuse(fusion, camera.frame(t), camera.sigma, threads);
+    }
+    force_instruction_set("");
+    std::vector<int> all = samples_of(fusion.guides());
+    const ConstPlane variance = fusion.variance();
+    const std::vector<int> shares = samples_of({&variance, 1});
+    all.insert(all.end(), shares.begin(), shares.end());
+    return all;
+  };
+  const std::vector<int> expected = run("", 1);
+  for (const int threads : {2, 5, 0}) {
+    EXPECT_EQ(run("", threads), expected) << threads << " threads";
+  }
+  for (const std::string& target : instruction_sets()) {
+    EXPECT_EQ(run(target, 2), expected) << target;
+  }
+}
+
+TEST(TemporalFusion, LayoutsAndDepthsGiveTheSame) {
+  Camera camera;
+  camera.width = 75;
+  camera.height = 53;
+  camera.sigma = 0;  // so that all depths have the same samples
+  const auto run = [&](int bit_depth, const Layout& layout) {
+    TemporalFusion fusion;
+    for (int t = 0; t < 3; ++t) {
+      Image frame(camera.width, camera.height, bit_depth, 1, layout);
+      const Image plain = camera.frame(t);
+      for (int i = 0; i < camera.width * camera.height; ++i) {
+        frame.set(0, i % camera.width, i / camera.width,
+                  plain.get(0, i % camera.width, i / camera.width) << (bit_depth - 8));
+      }
+      fuse(fusion, frame, 10);
+    }
+    return samples_of(fusion.guides());
+  };
+  const std::vector<int> expected = run(8, {});
+  EXPECT_EQ(run(8, {.step = 3, .padding = 5, .offset = 1}), expected);
+  EXPECT_EQ(run(8, {.upside_down = true}), expected);
+  EXPECT_EQ(run(10, {}), expected);
+  EXPECT_EQ(run(10, {.step = 2, .shift = 6}), expected);
+  EXPECT_EQ(run(16, {}), expected);
+}
+
+TEST(TemporalFusion, ACutLeavesNoTrace) {
+  const Camera before;
+  Camera after;
+  after.which = 3;
+  TemporalFusion fusion;
+  for (int t = 0; t < 6; ++t) {
+    fuse(fusion, before.frame(t), before.sigma);
+  }
+  fuse(fusion, after.frame(6), after.sigma);
+  TemporalFusion fresh;
+  fuse(fresh, after.frame(6), after.sigma);
+  EXPECT_EQ(samples_of(fusion.guides()), samples_of(fresh.guides()));
+}
+
+// A square that goes away leaves no ghost, though all else stays.
+TEST(TemporalFusion, WhatIsGoneIsGone) {
+  const Camera camera;
+  TemporalFusion fusion;
+  for (int t = 0; t < 8; ++t) {
+    Image frame = camera.frame(t);
+    for (int y = 40; t < 7 && y < 72; ++y) {
+      for (int x = 80; x < 112; ++x) {
+        frame.set(0, x, y, std::min(255, frame.get(0, x, y) + 60));
+      }
+    }
+    fuse(fusion, frame, camera.sigma);
+  }
+  double sum = 0;
+  for (int y = 42; y < 70; ++y) {
+    for (int x = 82; x < 110; ++x) {
+      sum += sample_of(fusion.guides()[0], x, y) / 16.0 - camera.clean(x, y, 7);
+    }
+  }
+  EXPECT_NEAR(sum / (28 * 28), 0, 2);
+}
+
+TEST(TemporalFusion, ResetAndAnotherGeometryForget) {
+  const Camera camera;
+  TemporalFusion fresh;
+  fuse(fresh, camera.frame(3), camera.sigma);
+  TemporalFusion fusion;
+  fuse(fusion, camera.frame(0), camera.sigma);
+  fusion.reset();
+  fuse(fusion, camera.frame(3), camera.sigma);
+  EXPECT_EQ(samples_of(fusion.guides()), samples_of(fresh.guides()));
+  Camera smaller = camera;
+  smaller.width = 64;
+  fuse(fusion, smaller.frame(1), camera.sigma);
+  fuse(fusion, camera.frame(3), camera.sigma);
+  EXPECT_EQ(samples_of(fusion.guides()), samples_of(fresh.guides()));
+}
+
+TEST(TemporalFusion, AnySizeServesAndOthersFollow) {
+  for (const auto& [width, height] :
+       {std::pair{1, 1}, std::pair{2, 3}, std::pair{17, 5}, std::pair{33, 70}}) {
+    for (const int half : {1, 2}) {
+      Camera camera;
+      camera.width = width;
+      camera.height = height;
+      Camera chroma = camera;
+      chroma.width = (width + half - 1) / half;
+      chroma.height = (height + half - 1) / half;
+      TemporalFusion fusion;
+      for (int t = 0; t < 4; ++t) {
+        const Image luma = camera.frame(t);
+        const Image other = chroma.frame(t);
+        fusion.fuse(luma.views(), other.views(), {15, 15, 1});
+        fusion.remember(fusion.guides());
+      }
+      ASSERT_EQ(fusion.others().size(), 1U);
+      EXPECT_EQ(fusion.others()[0].width, chroma.width);
+      EXPECT_EQ(fusion.others()[0].height, chroma.height);
+    }
+  }
+}
+
+TEST(TemporalFusion, RefusesWhatDoesNotFit) {
+  const Image luma(20, 10, 8, 1);
+  const Image quarter(5, 5, 8, 1);
+  const auto message = [&](std::span<const ConstPlane> others,
+                           const TemporalFusionParameters& p) -> std::string {
+    try {
+      TemporalFusion().fuse(luma.views(), others, p);
+    } catch (const InvalidArgument& e) {
+      return e.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(message({}, {}), "");
+  EXPECT_NE(message({}, {.sigma = 0}).find("a sigma above 0"), std::string::npos);
+  EXPECT_NE(message({}, {.other_sigma = 101}).find("other_sigma above 0 and up to 100, got 101"),
+            std::string::npos);
+  EXPECT_NE(message({}, {.threads = -1}).find("threads, got -1"), std::string::npos);
+  EXPECT_NE(message(quarter.views(), {}).find("or half, of 20x10, got 5x5"), std::string::npos);
+  EXPECT_THROW(TemporalFusion().fuse({}, {}, {}), InvalidArgument);
+  TemporalFusion fusion;
+  fusion.remember(luma.views());  // before any frame: nothing to remember
+  fusion.fuse(luma.views(), {}, {});
+  EXPECT_THROW(fusion.remember(quarter.views()), InvalidArgument);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+
+double difference(const Image& a, const Image& b) {
+  double sum = 0;
+  for (int y = 0; y < a.height(); ++y) {
+    for (int x = 0; x < a.width(); ++x) {
+      sum += std::abs(a.get(0, x, y) - b.get(0, x, y));
+    }
+  }
+  return sum / (a.width() * a.height());
+}
+
+TEST(VideoDenoiser, FusedFramesAreBetterThanEachByItself) {
+  const Camera camera;
+  VideoDenoiserParameters p;
+  p.sigma = camera.sigma;
+  double errors[2] = {};
+  for (const bool temporal : {false, true}) {
+    p.temporal = temporal;
+    VideoDenoiser denoiser;
+    Image frame(1, 1, 8, 1);
+    for (int t = 0; t < 8; ++t) {
+      frame = camera.frame(t);
+      denoiser.filter(frame.views(), {}, p);
+    }
+    Image clean = frame;
+    for (int i = 0; i < camera.width * camera.height; ++i) {
+      const int x = i % camera.width;
+      const int y = i / camera.width;
+      clean.set(0, x, y, static_cast<int>(std::lround(std::clamp(camera.clean(x, y, 7), 0.0, 255.0))));
+    }
+    errors[temporal ? 1 : 0] = difference(frame, clean);
+  }
+  EXPECT_LT(errors[1], 0.8 * errors[0]);
+}
+
+TEST(VideoDenoiser, AfterResetACutOrAFrameByItselfThereIsNoTrace) {
+  const Camera before;
+  Camera after;
+  after.which = 3;
+  VideoDenoiserParameters p;
+  p.sigma = before.sigma;
+  Image expected = after.frame(9);
+  VideoDenoiser().filter(expected.views(), {}, p);
+  for (const int how : {0, 1, 2}) {
+    VideoDenoiser denoiser;
+    for (int t = 0; t < 5; ++t) {
+      Image frame = before.frame(t);
+      denoiser.filter(frame.views(), {}, p);
+    }
+    if (how == 1) {
+      denoiser.reset();
+    } else if (how == 2) {
+      VideoDenoiserParameters alone = p;
+      alone.temporal = false;
+      Image frame = before.frame(5);
+      denoiser.filter(frame.views(), {}, alone);
+    }
+    Image frame = after.frame(9);
+    denoiser.filter(frame.views(), {}, p);
+    EXPECT_EQ(frame, expected) << how;
+  }
+}
+
+TEST(VideoDenoiser, RefusesOtherNumbersOfPlanes) {
+  Image one(8, 8, 8, 1);
+  Image three(8, 8, 8, 3);
+  EXPECT_THROW(VideoDenoiser().filter({}, {}, {}), InvalidArgument);
+  EXPECT_THROW(VideoDenoiser().filter(one.views(), one.views(), {}), InvalidArgument);
+  EXPECT_THROW(VideoDenoiser().filter(one.views(), three.views(), {}), InvalidArgument);
+}
+
+}  // namespace
+}  // namespace nonlocal
