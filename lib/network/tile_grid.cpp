@@ -1,0 +1,78 @@
+#include "network/tile_grid.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <limits>
+
+#include "network/convolution.h"
+
+namespace nonlocal::network {
+namespace {
+
+// What a thread keeps at hand: its second-level cache is 1 MiB or larger on the machines that matter, and
+// some of it is the weights'.
+constexpr double kCache = 800 * 1024;
+constexpr double kBeyondCache = 1.5;  // times the time
+
+int divide_up(int a, int b) { return (a + b - 1) / b; }
+
+// Pixels that each layer writes, times its operations.
+double operations(const RefinementModel& model, const TileShape& tile) {
+  double sum = 0;
+  int around = 2 * tile.border;
+  for (const Layer& layer : model.layers) {
+    around -= 2;
+    sum += 18.0 * layer.in_channels * layer.out_channels * (tile.width + around) * (tile.height + around);
+  }
+  return sum;
+}
+
+// Bytes that the layer that needs most reads and writes.
+double footprint(const RefinementModel& model, NetworkPrecision precision, const TileShape& tile) {
+  double most = 0;
+  int around = 2 * tile.border;
+  for (const Layer& layer : model.layers) {
+    const double in = static_cast<double>(tile.width + around) * (tile.height + around) * layer.in_channels;
+    around -= 2;
+    const double out = static_cast<double>(tile.width + around) * (tile.height + around) * layer.out_channels;
+    most = std::max(most, in + out);
+  }
+  return most * value_bytes(precision);
+}
+
+// The time of two and of four threads, in any unit.
+double cost(const RefinementModel& model, NetworkPrecision precision, const TileGrid& grid) {
+  const double tile = operations(model, grid.tile);
+  double sum = 0;
+  for (const int threads : {2, 4}) {
+    sum += divide_up(grid.count(), threads) * threads * tile;
+  }
+  return sum * (footprint(model, precision, grid.tile) > kCache ? kBeyondCache : 1);
+}
+
+}  // namespace
+
+TileGrid cut_into_tiles(const RefinementModel& model, NetworkPrecision precision, int frame_width,
+                        int frame_height) {
+  const int r = model.unshuffle;
+  const int width = divide_up(frame_width, r);
+  const int height = divide_up(frame_height, r);
+  constexpr int kSmallest = 16;
+  TileGrid best{};
+  double least = std::numeric_limits<double>::max();
+  for (int columns = 1; columns <= std::max(1, width / kSmallest); ++columns) {
+    for (int rows = 1; rows <= std::max(1, height / kSmallest); ++rows) {
+      const TileShape tile{r, static_cast<int>(model.layers.size()), divide_up(width, columns),
+                           divide_up(height, rows)};
+      const TileGrid grid{divide_up(width, tile.width), divide_up(height, tile.height), tile};
+      const double time = cost(model, precision, grid);
+      if (time < least) {
+        least = time;
+        best = grid;
+      }
+    }
+  }
+  return best;
+}
+
+}  // namespace nonlocal::network

@@ -1,0 +1,114 @@
+// What refining a frame costs: refinement_cost MODEL [WIDTHxHEIGHT]
+//
+// MODEL is a file or the name of a bundled model, or "random:R,C,L" for random weights of that shape. For
+// each precision and 1 and 2 threads: milliseconds a frame, the shortest of many taken in turn, and billions
+// of operations a second.
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "nonlocal/error.h"
+#include "nonlocal/refinement.h"
+#include "random_model.h"
+
+namespace {
+
+using namespace nonlocal;
+
+constexpr int kRounds = 15;
+
+struct Way {
+  const char* name;
+  NetworkPrecision precision;
+};
+constexpr Way kWays[] = {{"f32", NetworkPrecision::kFloat32},
+                         {"bf16", NetworkPrecision::kBfloat16},
+                         {"int8", NetworkPrecision::kInt8}};
+
+std::string model_file(const std::string& name) {
+  testing::ModelShape shape{};
+  if (std::sscanf(name.c_str(), "random:%d,%d,%d", &shape.unshuffle, &shape.channels, &shape.layers) != 3) {
+    return find_model(name);
+  }
+  const std::string file = (std::filesystem::temp_directory_path() / "refinement_cost.safetensors").string();
+  testing::write_random_model(file, shape);
+  return file;
+}
+
+// 8-bit planes of noise.
+struct Planes {
+  Planes(int width, int height)
+      : noisy(static_cast<std::size_t>(width) * height),
+        estimate(noisy),
+        out(noisy),
+        width(width),
+        height(height) {
+    std::srand(1);
+    std::generate(noisy.begin(), noisy.end(), [] { return static_cast<std::byte>(std::rand() & 255); });
+    std::generate(estimate.begin(), estimate.end(), [] { return static_cast<std::byte>(std::rand() & 255); });
+  }
+  [[nodiscard]] Plane view(std::vector<std::byte>& samples) const {
+    return {samples.data(), width, height, width};
+  }
+
+  std::vector<std::byte> noisy, estimate, out;
+  int width;
+  int height;
+};
+
+double milliseconds(RefinementNetwork& network, Planes& planes, int threads) {
+  const auto start = std::chrono::steady_clock::now();
+  network.refine(planes.view(planes.noisy), planes.view(planes.estimate), 10, planes.view(planes.out),
+                 threads);
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+}
+
+void measure(const std::string& file, int width, int height) {
+  Planes planes(width, height);
+  std::vector<RefinementNetwork> networks;
+  for (const Way& way : kWays) {
+    networks.emplace_back(file, way.precision).prepare(width, height, 2);
+  }
+  std::vector<std::vector<double>> least(std::size(kWays), std::vector<double>(3, 1e9));
+  for (int round = 0; round < kRounds; ++round) {
+    for (std::size_t i = 0; i < networks.size(); ++i) {
+      for (const int threads : {1, 2}) {
+        least[i][threads] = std::min(least[i][threads], milliseconds(networks[i], planes, threads));
+      }
+    }
+    std::fprintf(stderr, "\rround %d of %d", round + 1, kRounds);
+  }
+  std::fprintf(stderr, "\r                \r");
+  const RefinementNetwork& first = networks[0];
+  const double operations = first.operations(width, height);
+  std::printf("r = %d, C = %d, L = %d, %dx%d: %.1f GFLOP a frame\n", first.unshuffle(), first.channels(),
+              first.layers(), width, height, operations * 1e-9);
+  for (std::size_t i = 0; i < networks.size(); ++i) {
+    for (const int threads : {1, 2}) {
+      std::printf("%-5s %d thread%s %8.2f ms %7.0f GFLOP/s\n", kWays[i].name, threads,
+                  threads == 1 ? " " : "s", least[i][threads], operations * 1e-6 / least[i][threads]);
+    }
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  int width = 1920;
+  int height = 1080;
+  if (argc < 2 || argc > 3 || (argc == 3 && std::sscanf(argv[2], "%dx%d", &width, &height) != 2)) {
+    std::fprintf(stderr, "usage: refinement_cost MODEL [WIDTHxHEIGHT]\n");
+    return 2;
+  }
+  try {
+    measure(model_file(argv[1]), width, height);
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "refinement_cost: %s\n", e.what());
+    return 1;
+  }
+}
