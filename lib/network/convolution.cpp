@@ -1,5 +1,6 @@
 #include "network/convolution.h"
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 
@@ -40,6 +41,37 @@ Type value_type(NetworkPrecision precision) {
   }
 }
 
+// A vector of 16 lanes has room for the 4 output channels of 4 pixels. Side by side in memory as they are,
+// they are one pixel of 16 channels, of a convolution with a stride of 4 whose taps are the layer's, moved by
+// a pixel for each.
+int pixels_at_once(const PreparedLayer& layer, int width, bool is_last) {
+  constexpr int kLanes = 16;
+  const int pixels = kLanes / std::min(layer.out_channels, kLanes);
+  return is_last && pixels * layer.out_channels == kLanes && width % pixels == 0 ? pixels : 1;
+}
+
+PreparedLayer side_by_side(const PreparedLayer& layer, int pixels) {
+  const std::size_t columns = 2 + static_cast<std::size_t>(pixels);
+  const std::size_t taps = 3 * columns * layer.in_channels;
+  PreparedLayer wide{layer.in_channels, pixels * layer.out_channels, {}, {}, {}};
+  wide.weight.resize(taps * wide.out_channels);
+  for (int o = 0; o < wide.out_channels; ++o) {
+    const int pixel = o / layer.out_channels;
+    const int channel = o % layer.out_channels;
+    // A row of three taps after another, of all input channels.
+    const float* from = layer.weight.data() + static_cast<std::size_t>(channel) * layer.in_channels * 9;
+    float* to = wide.weight.data() + o * taps + pixel;
+    for (int row = 0; row < 3 * layer.in_channels; ++row) {
+      std::copy_n(from + row * 3, 3, to + row * columns);
+    }
+    wide.bias.push_back(layer.bias[static_cast<std::size_t>(channel)]);
+    if (!layer.scale.empty()) {
+      wide.scale.push_back(layer.scale[static_cast<std::size_t>(channel)]);
+    }
+  }
+  return wide;
+}
+
 dnnl::primitive_attr attributes(const PreparedLayer& layer, bool is_last) {
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
@@ -54,8 +86,9 @@ dnnl::primitive_attr attributes(const PreparedLayer& layer, bool is_last) {
   return attributes;
 }
 
-dnnl::convolution_forward::primitive_desc describe(const PreparedLayer& layer, NetworkPrecision precision,
-                                                   int width, int height, bool is_last) {
+dnnl::convolution_forward::primitive_desc describe(const PreparedLayer& layer, int at_once,
+                                                   NetworkPrecision precision, int width, int height,
+                                                   bool is_last) {
   const int in = padded_channels(layer.in_channels, precision);
   const int out = layer.out_channels;
   const Type type = value_type(precision);
@@ -63,8 +96,9 @@ dnnl::convolution_forward::primitive_desc describe(const PreparedLayer& layer, N
   const dnnl::convolution_forward::desc description(
       dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct,
       memory::desc({1, in, height + 2, width + 2}, type, Tag::nhwc),
-      memory::desc({out, in, 3, 3}, weight_type, Tag::any), memory::desc({out}, Type::f32, Tag::a),
-      memory::desc({1, out, height, width}, is_last ? Type::f32 : type, Tag::nhwc), {1, 1}, {0, 0}, {0, 0});
+      memory::desc({out, in, 3, 2 + at_once}, weight_type, Tag::any), memory::desc({out}, Type::f32, Tag::a),
+      memory::desc({1, out, height, width / at_once}, is_last ? Type::f32 : type, Tag::nhwc), {1, at_once},
+      {0, 0}, {0, 0});
   return {description, attributes(layer, is_last), cpu()};
 }
 
@@ -72,13 +106,13 @@ dnnl::convolution_forward::primitive_desc describe(const PreparedLayer& layer, N
 // prefers.
 memory weights(const PreparedLayer& layer, const memory::desc& wanted) {
   const Dims dims = wanted.dims();
-  const auto in = static_cast<std::size_t>(dims[1]);
+  const std::size_t out_row = static_cast<std::size_t>(dims[1]) * dims[2] * dims[3];
+  const std::size_t row = static_cast<std::size_t>(layer.in_channels) * dims[2] * dims[3];
   memory plain(memory::desc(dims, Type::f32, Tag::oihw), cpu());
   auto* to = static_cast<float*>(plain.get_data_handle());
-  const std::size_t row = static_cast<std::size_t>(layer.in_channels) * 9;
   std::memset(to, 0, plain.get_desc().get_size());
   for (int o = 0; o < layer.out_channels; ++o) {
-    std::memcpy(to + o * in * 9, layer.weight.data() + o * row, row * sizeof(float));
+    std::copy_n(layer.weight.data() + o * row, row, to + o * out_row);
   }
   memory reordered(wanted, cpu());
   dnnl::stream stream(cpu());
@@ -112,11 +146,14 @@ int padded_channels(int channels, NetworkPrecision precision) {
 }
 
 Convolution::Convolution(const PreparedLayer& layer, NetworkPrecision precision, int width, int height,
-                         bool is_last)
-    : description_(describe(layer, precision, width, height, is_last)),
-      primitive_(description_),
-      weight_(weights(layer, description_.weights_desc())),
-      bias_(biases(layer, description_.bias_desc())) {}
+                         bool is_last) {
+  const int at_once = pixels_at_once(layer, width, is_last);
+  const PreparedLayer wide = side_by_side(layer, at_once);
+  description_ = describe(wide, at_once, precision, width, height, is_last);
+  primitive_ = dnnl::convolution_forward(description_);
+  weight_ = weights(wide, description_.weights_desc());
+  bias_ = biases(wide, description_.bias_desc());
+}
 
 BoundConvolution::BoundConvolution(const Convolution& convolution, void* in, void* out, void* scratch)
     : primitive_(convolution.primitive_), stream_(cpu()) {

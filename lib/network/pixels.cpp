@@ -51,12 +51,12 @@ HWY_INLINE void load_contiguous(const ConstPlane& plane, const std::byte* row, f
   const hn::Rebind<T, F> narrow;
   over(
       count,
-      [&](int i) {
+      [&](int i) HWY_ATTR {
         const auto v = hn::PromoteTo(I(), hn::LoadU(narrow, reinterpret_cast<const T*>(row) + i));
         hn::StoreU(hn::Mul(hn::ConvertTo(F(), hn::ShiftRightSame(v, plane.shift)), hn::Set(F(), scale)), F(),
                    codes + i);
       },
-      [&](int i) { codes[i] = static_cast<float>(sample(plane, row, i)) * scale; });
+      [&](int i) HWY_ATTR { codes[i] = static_cast<float>(sample(plane, row, i)) * scale; });
 }
 
 void load_codes(const ConstPlane& plane, int x, int y, int count, float* codes) {
@@ -150,7 +150,7 @@ void add(const float* in, int count, float* sum) {
       count,
       [&](int i)
           HWY_ATTR { hn::StoreU(hn::Add(hn::LoadU(F(), sum + i), hn::LoadU(F(), in + i)), F(), sum + i); },
-      [&](int i) { sum[i] += in[i]; });
+      [&](int i) HWY_ATTR { sum[i] += in[i]; });
 }
 
 void add_residual(const float* residual, int count, float* codes) {
@@ -161,7 +161,7 @@ void add_residual(const float* residual, int count, float* codes) {
         const auto r = hn::Mul(hn::LoadU(F(), residual + i), by);
         hn::StoreU(hn::Add(hn::LoadU(F(), codes + i), r), F(), codes + i);
       },
-      [&](int i) { codes[i] += residual[i] * 255.0F; });
+      [&](int i) HWY_ATTR { codes[i] += residual[i] * 255.0F; });
 }
 
 }  // namespace nonlocal::network::HWY_NAMESPACE

@@ -12,6 +12,8 @@
 namespace nonlocal::network {
 namespace {
 
+constexpr int kRowsAhead = 8;
+
 // Groups of kCount neighbours, one group a pixel.
 template <int kCount, typename Value>
 void scatter(const Value* row, int pixels, int channels, Value* to) {
@@ -28,6 +30,16 @@ void gather(const float* from, int pixels, float* row) {
   }
 }
 
+// Short pieces of rows, far from each other, are not what the CPU foresees.
+void prefetch(const ConstPlane& plane, const MirroredColumns& columns, int y) {
+  const std::ptrdiff_t sample = static_cast<std::ptrdiff_t>(plane.step) * plane.bytes_per_sample();
+  const std::byte* row = plane.row(y) + columns.load_first * sample;
+  constexpr std::ptrdiff_t kLine = 64;
+  for (std::ptrdiff_t i = 0; i < columns.load_count * sample; i += kLine) {
+    __builtin_prefetch(row + i);
+  }
+}
+
 }  // namespace
 
 MirroredColumns::MirroredColumns(int first, int count, int width, int samples_each) {
@@ -40,7 +52,12 @@ MirroredColumns::MirroredColumns(int first, int count, int width, int samples_ea
   for (int& i : index) {
     i -= load_first;
   }
-  is_plain = samples_each == 1 && first >= 0 && first + count <= width;
+  // Those that lie as loaded, if they are all that is loaded.
+  const int inside = std::min(first + count, width) - std::max(first, 0);
+  if (samples_each == 1 && inside == load_count) {
+    plain_first = std::max(-first, 0);
+    plain_count = load_count;
+  }
 }
 
 TileColumn::TileColumn(const TileShape& shape, int first_pixel, int frame_width)
@@ -79,6 +96,9 @@ void TileRows::load_pixels(const Frame& frame, const TileColumn& column, int fir
     const int first_row = (first_pixel_row - shape_.border + i) * r;
     Value* row = pixels + i * row_values;
     for (int dy = 0; dy < r; ++dy) {
+      const int ahead = mirror(first_row + dy + kRowsAhead, frame.noisy.height);
+      prefetch(frame.noisy, column.full, ahead);
+      prefetch(frame.estimate, column.full, ahead);
       const int y = mirror(first_row + dy, frame.noisy.height);
       load_plane_row(frame.noisy, column, y, dy * r, row);
       load_plane_row(frame.estimate, column, y, r * r + dy * r, row);
@@ -138,12 +158,15 @@ void TileRows::load_sigma_row(const Frame& frame, const TileColumn& column, int 
 }
 
 void TileRows::load_mirrored(const ConstPlane& plane, const MirroredColumns& columns, int y, float* codes) {
-  if (columns.is_plain) {
-    return load_codes(plane, columns.load_first, y, columns.load_count, codes);
+  // The middle lies as it is; what is mirrored comes from within it, unless the frame is tiny.
+  float* plain = columns.plain_count > 0 ? codes + columns.plain_first : loaded_.data();
+  load_codes(plane, columns.load_first, y, columns.load_count, plain);
+  const int count = static_cast<int>(columns.index.size());
+  for (int i = 0; i < columns.plain_first; ++i) {
+    codes[i] = plain[columns.index[static_cast<std::size_t>(i)]];
   }
-  load_codes(plane, columns.load_first, y, columns.load_count, loaded_.data());
-  for (std::size_t i = 0; i < columns.index.size(); ++i) {
-    codes[i] = loaded_.data()[columns.index[i]];
+  for (int i = columns.plain_first + columns.plain_count; i < count; ++i) {
+    codes[i] = plain[columns.index[static_cast<std::size_t>(i)]];
   }
 }
 

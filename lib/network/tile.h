@@ -25,8 +25,9 @@ struct MirroredColumns {
 
   int load_first;  // these are loaded,
   int load_count;
-  std::vector<int> index;  // and then these of them taken in turn
-  bool is_plain;           // as they are
+  std::vector<int> index;  // and then these of them taken in turn;
+  int plain_first = 0;     // from here on, as many lie as they are loaded
+  int plain_count = 0;
 };
 
 // Counts blocks of r x r samples ("pixels").

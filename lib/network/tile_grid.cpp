@@ -9,10 +9,16 @@
 namespace nonlocal::network {
 namespace {
 
-// What a thread keeps at hand: its second-level cache is 1 MiB or larger on the machines that matter, and
-// some of it is the weights'.
-constexpr double kCache = 800 * 1024;
-constexpr double kBeyondCache = 1.5;  // times the time
+// Larger tiles calculate less twice where they meet. What goes through the layers may leave the second-level
+// cache: each value read serves hundreds of multiplications, and the third-level cache keeps up. But there it
+// is shared, and memory: time grows by a part for each part of this.
+constexpr double kSlowingBytes = 64 * 1024 * 1024;
+
+// The time that a row of pixels takes beside its own.
+constexpr int kRowPixels = 3;
+
+// The last layer may calculate as many at once.
+constexpr int kPixelsAtOnce = 4;
 
 int divide_up(int a, int b) { return (a + b - 1) / b; }
 
@@ -22,7 +28,8 @@ double operations(const RefinementModel& model, const TileShape& tile) {
   int around = 2 * tile.border;
   for (const Layer& layer : model.layers) {
     around -= 2;
-    sum += 18.0 * layer.in_channels * layer.out_channels * (tile.width + around) * (tile.height + around);
+    sum += 18.0 * layer.in_channels * layer.out_channels * (tile.width + around + kRowPixels) *
+           (tile.height + around);
   }
   return sum;
 }
@@ -40,14 +47,14 @@ double footprint(const RefinementModel& model, NetworkPrecision precision, const
   return most * value_bytes(precision);
 }
 
-// The time of two and of four threads, in any unit.
+// The time that few threads and several take, in any unit.
 double cost(const RefinementModel& model, NetworkPrecision precision, const TileGrid& grid) {
   const double tile = operations(model, grid.tile);
   double sum = 0;
-  for (const int threads : {2, 4}) {
+  for (const int threads : {2, 3, 4, 6, 8}) {
     sum += divide_up(grid.count(), threads) * threads * tile;
   }
-  return sum * (footprint(model, precision, grid.tile) > kCache ? kBeyondCache : 1);
+  return sum * (1 + footprint(model, precision, grid.tile) / kSlowingBytes);
 }
 
 }  // namespace
@@ -62,8 +69,8 @@ TileGrid cut_into_tiles(const RefinementModel& model, NetworkPrecision precision
   double least = std::numeric_limits<double>::max();
   for (int columns = 1; columns <= std::max(1, width / kSmallest); ++columns) {
     for (int rows = 1; rows <= std::max(1, height / kSmallest); ++rows) {
-      const TileShape tile{r, static_cast<int>(model.layers.size()), divide_up(width, columns),
-                           divide_up(height, rows)};
+      const int tile_width = divide_up(divide_up(width, columns), kPixelsAtOnce) * kPixelsAtOnce;
+      const TileShape tile{r, static_cast<int>(model.layers.size()), tile_width, divide_up(height, rows)};
       const TileGrid grid{divide_up(width, tile.width), divide_up(height, tile.height), tile};
       const double time = cost(model, precision, grid);
       if (time < least) {
