@@ -12,6 +12,9 @@
 namespace nonlocal::network {
 namespace {
 
+// What sigma takes in each pixel with the zeros that fill up: see padded_channels().
+constexpr int kFilledBytes = 4;
+
 constexpr int kRowsAhead = 8;
 
 // Groups of kCount neighbours, one group a pixel.
@@ -110,15 +113,26 @@ void TileRows::load_pixels(const Frame& frame, const TileColumn& column, int fir
 template <typename Value>
 void TileRows::load_plane_row(const ConstPlane& plane, const TileColumn& column, int y, int channel,
                               Value* pixels) {
-  load_mirrored(plane, column.full, y, codes_.data());
-  auto* values = reinterpret_cast<Value*>(values_.data());
-  const int count = shape_.in_width() * shape_.unshuffle;
-  convert(codes_.data(), input_scale(precision_).offset, 1, count, values);
+  const Value* values = row_values<Value>(plane, column.full, y);
   if (shape_.unshuffle == 2) {
     scatter<2>(values, shape_.in_width(), channels_, pixels + channel);
   } else {
     scatter<4>(values, shape_.in_width(), channels_, pixels + channel);
   }
+}
+
+template <typename Value>
+const Value* TileRows::row_values(const ConstPlane& plane, const MirroredColumns& columns, int y) {
+  if constexpr (sizeof(Value) == 1) {
+    // Code values are what the convolution reads.
+    if (plane.bit_depth == 8 && plane.step == 1 && columns.is_plain()) {
+      return reinterpret_cast<const Value*>(plane.row(y)) + columns.load_first;
+    }
+  }
+  load_mirrored(plane, columns, y, codes_.data());
+  auto* values = reinterpret_cast<Value*>(values_.data());
+  convert(codes_.data(), input_scale(precision_).offset, 1, shape_.in_width() * shape_.unshuffle, values);
+  return values;
 }
 
 // The last channels: the mean of sigma over each block, and zeros.
@@ -147,13 +161,10 @@ void TileRows::load_sigma_row(const Frame& frame, const TileColumn& column, int 
   }
   auto* values = reinterpret_cast<Value*>(values_.data());
   convert(mean, 0, input_scale(precision_).sigma_scale, shape_.in_width(), values);
-  const int tail = channels_ - 2 * r * r;
   for (int i = 0; i < shape_.in_width(); ++i) {
-    Value* pixel = pixels + static_cast<std::ptrdiff_t>(i) * channels_;
-    pixel[0] = values[i];
-    for (int c = 1; c < tail; ++c) {
-      pixel[c] = 0;
-    }
+    char filled[kFilledBytes] = {};
+    std::memcpy(filled, values + i, sizeof(Value));
+    std::memcpy(pixels + static_cast<std::ptrdiff_t>(i) * channels_, filled, sizeof(filled));
   }
 }
 

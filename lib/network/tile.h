@@ -28,6 +28,8 @@ struct MirroredColumns {
   std::vector<int> index;  // and then these of them taken in turn;
   int plain_first = 0;     // from here on, as many lie as they are loaded
   int plain_count = 0;
+
+  [[nodiscard]] bool is_plain() const { return plain_count == static_cast<int>(index.size()); }
 };
 
 // Counts blocks of r x r samples ("pixels").
@@ -65,8 +67,9 @@ class TileRows {
   template <typename Value>
   void load_pixels(const Frame& frame, const TileColumn& column, int first_pixel_row, Value* pixels);
   template <typename Value>
-  void load_plane_row(const ConstPlane& plane, const TileColumn& column, int y, int pixel_row_channel,
-                      Value* pixels);
+  void load_plane_row(const ConstPlane& plane, const TileColumn& column, int y, int channel, Value* pixels);
+  template <typename Value>
+  const Value* row_values(const ConstPlane& plane, const MirroredColumns& columns, int y);
   template <typename Value>
   void load_sigma_row(const Frame& frame, const TileColumn& column, int first_row, Value* pixels);
   void load_mirrored(const ConstPlane& plane, const MirroredColumns& columns, int y, float* codes);

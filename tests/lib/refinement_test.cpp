@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "image.h"
+#include "nonlocal/cpu.h"
 #include "nonlocal/error.h"
 #include "random_model.h"
 #include "reference/refinement.h"
@@ -328,6 +329,29 @@ TEST_F(Refinement, ThreadsGiveTheSameBytes) {
           .refine(noisy.views()[0], estimate.views()[0], sigma.views()[0], out.views()[0], threads);
       first = first.value_or(out);
       EXPECT_TRUE(out == *first) << threads << " threads";
+    }
+  }
+}
+
+TEST_F(Refinement, InstructionSetsGiveTheSameBytes) {
+  const std::string path = random_model({2, 8, 2});
+  const Scene scene(91, 57);
+  for (const int bit_depth : {8, 12}) {
+    const Image noisy = image_of(scene.noisy, bit_depth);
+    const Image estimate = image_of(scene.estimate, bit_depth);
+    const Image sigma = image_of(scene.sigma, 16);
+    for (const NetworkPrecision precision :
+         {NetworkPrecision::kFloat32, NetworkPrecision::kBfloat16, NetworkPrecision::kInt8}) {
+      RefinementNetwork network(path, precision);
+      Image best(91, 57, bit_depth, 1);
+      network.refine(noisy.views()[0], estimate.views()[0], sigma.views()[0], best.views()[0]);
+      for (const std::string& set : instruction_sets()) {
+        Image out(91, 57, bit_depth, 1);
+        force_instruction_set(set);
+        network.refine(noisy.views()[0], estimate.views()[0], sigma.views()[0], out.views()[0]);
+        force_instruction_set("");
+        EXPECT_TRUE(out == best) << set;
+      }
     }
   }
 }
