@@ -132,10 +132,6 @@ memory biases(const PreparedLayer& layer, const memory::desc& wanted) {
 OneThread::OneThread() : before_(omp_get_max_threads()) { omp_set_num_threads(1); }
 OneThread::~OneThread() { omp_set_num_threads(before_); }
 
-NetworkPrecision best_precision() {
-  return has(dnnl::cpu_isa::avx512_core_bf16) ? NetworkPrecision::kBfloat16 : NetworkPrecision::kFloat32;
-}
-
 int value_bytes(NetworkPrecision precision) {
   return static_cast<int>(memory::data_type_size(value_type(precision)));
 }
@@ -172,3 +168,19 @@ bool BoundConvolution::run() {
 }
 
 }  // namespace nonlocal::network
+
+namespace nonlocal {
+
+bool is_supported(NetworkPrecision precision) {
+  switch (precision) {
+    case NetworkPrecision::kBfloat16:
+      return network::has(dnnl::cpu_isa::avx512_core_bf16);
+    case NetworkPrecision::kInt8:
+      // Without VNNI sums of two products are clamped to 16 bits.
+      return network::has(dnnl::cpu_isa::avx512_core_vnni) || network::has(dnnl::cpu_isa::avx2_vnni);
+    default:
+      return true;
+  }
+}
+
+}  // namespace nonlocal

@@ -21,9 +21,6 @@ class OneThread {
   int before_;
 };
 
-// The best that the CPU multiplies with speed.
-NetworkPrecision best_precision();
-
 // Bytes a value between the layers has: 4, 2 or 1.
 int value_bytes(NetworkPrecision precision);
 

@@ -33,6 +33,17 @@ int checked_threads(int threads) {
   return thread_count(threads);
 }
 
+NetworkPrecision checked_precision(NetworkPrecision precision) {
+  if (!is_supported(precision)) {
+    throw InvalidArgument(std::string(kName) + ": expected a precision that this CPU multiplies in, got " +
+                          (precision == NetworkPrecision::kInt8 ? "int8" : "bfloat16"));
+  }
+  if (precision != NetworkPrecision::kAutomatic) {
+    return precision;
+  }
+  return is_supported(NetworkPrecision::kBfloat16) ? NetworkPrecision::kBfloat16 : NetworkPrecision::kFloat32;
+}
+
 std::string size_of(const ConstPlane& p) { return std::to_string(p.width) + "x" + std::to_string(p.height); }
 
 void check_size(const char* what, const ConstPlane& plane, const ConstPlane& noisy) {
@@ -161,7 +172,7 @@ struct Plan {
 
 struct RefinementNetwork::State {
   State(const std::string& path, NetworkPrecision wanted)
-      : model(path), precision(wanted == NetworkPrecision::kAutomatic ? network::best_precision() : wanted) {
+      : precision(checked_precision(wanted)), model(path) {
     if (precision == NetworkPrecision::kInt8) {
       network::complete_maxima(model);
     }
@@ -213,8 +224,8 @@ struct RefinementNetwork::State {
     return true;
   }
 
-  network::RefinementModel model;
   NetworkPrecision precision;
+  network::RefinementModel model;
   std::vector<network::PreparedLayer> layers;
   std::unique_ptr<Plan> plan;
   Copy copies[3];

@@ -88,10 +88,14 @@ void measure_frame(RefinementNetwork& network, Planes& planes, int threads, Time
 void measure(const std::string& file, int width, int height) {
   Planes planes(width, height);
   std::vector<RefinementNetwork> networks;
+  std::vector<const char*> names;
   for (const Way& way : kWays) {
-    networks.emplace_back(file, way.precision).prepare(width, height, 2);
+    if (is_supported(way.precision)) {
+      networks.emplace_back(file, way.precision).prepare(width, height, 2);
+      names.push_back(way.name);
+    }
   }
-  std::vector<std::vector<Time>> least(std::size(kWays), std::vector<Time>(3));
+  std::vector<std::vector<Time>> least(networks.size(), std::vector<Time>(3));
   for (int round = 0; round < kRounds; ++round) {
     for (std::size_t i = 0; i < networks.size(); ++i) {
       for (const int threads : {1, 2}) {
@@ -108,7 +112,7 @@ void measure(const std::string& file, int width, int height) {
   for (std::size_t i = 0; i < networks.size(); ++i) {
     for (const int threads : {1, 2}) {
       const Time& time = least[i][threads];
-      std::printf("%-5s %d thread%s %8.2f ms %6.0f GFLOP/s, %8.2f ms of cores %6.0f GFLOP/s\n", kWays[i].name,
+      std::printf("%-5s %d thread%s %8.2f ms %6.0f GFLOP/s, %8.2f ms of cores %6.0f GFLOP/s\n", names[i],
                   threads, threads == 1 ? " " : "s", time.clock, operations * 1e-6 / time.clock, time.cores,
                   operations * 1e-6 / time.cores);
     }

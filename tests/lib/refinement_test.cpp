@@ -65,6 +65,18 @@ reference::RefinementLayers layers_of(const std::string& path) {
   return network;
 }
 
+// Those of this CPU.
+std::vector<NetworkPrecision> precisions() {
+  std::vector<NetworkPrecision> supported;
+  for (const NetworkPrecision precision :
+       {NetworkPrecision::kFloat32, NetworkPrecision::kBfloat16, NetworkPrecision::kInt8}) {
+    if (is_supported(precision)) {
+      supported.push_back(precision);
+    }
+  }
+  return supported;
+}
+
 double scale_of(int bit_depth) { return 1 << (bit_depth - 8); }
 
 Picture picture_of(const Image& image) {
@@ -263,8 +275,7 @@ TEST_F(Refinement, OneSigmaIsAMapOfIt) {
   const Image noisy = image_of(scene.noisy, 8);
   const Image estimate = image_of(scene.estimate, 8);
   const Image map = image_of(constant(61, 50, 12.5), 16);
-  for (const NetworkPrecision precision :
-       {NetworkPrecision::kFloat32, NetworkPrecision::kBfloat16, NetworkPrecision::kInt8}) {
+  for (const NetworkPrecision precision : precisions()) {
     Image one(61, 50, 8, 1);
     Image mapped(61, 50, 8, 1);
     RefinementNetwork network(path, precision);
@@ -320,8 +331,7 @@ TEST_F(Refinement, ThreadsGiveTheSameBytes) {
   const Image noisy = image_of(scene.noisy, 10);
   const Image estimate = image_of(scene.estimate, 10);
   const Image sigma = image_of(halved(scene.sigma), 16);
-  for (const NetworkPrecision precision :
-       {NetworkPrecision::kFloat32, NetworkPrecision::kBfloat16, NetworkPrecision::kInt8}) {
+  for (const NetworkPrecision precision : precisions()) {
     std::optional<Image> first;
     for (const int threads : {1, 2, 4, 0}) {
       Image out(300, 170, 10, 1);
@@ -340,8 +350,7 @@ TEST_F(Refinement, InstructionSetsGiveTheSameBytes) {
     const Image noisy = image_of(scene.noisy, bit_depth);
     const Image estimate = image_of(scene.estimate, bit_depth);
     const Image sigma = image_of(scene.sigma, 16);
-    for (const NetworkPrecision precision :
-         {NetworkPrecision::kFloat32, NetworkPrecision::kBfloat16, NetworkPrecision::kInt8}) {
+    for (const NetworkPrecision precision : precisions()) {
       RefinementNetwork network(path, precision);
       Image best(91, 57, bit_depth, 1);
       network.refine(noisy.views()[0], estimate.views()[0], sigma.views()[0], best.views()[0]);
@@ -430,9 +439,27 @@ TEST_F(Refinement, PrecisionsAreNear) {
       EXPECT_LT(psnr(exact, picture_of(estimate)), 40);
       for (const Precision& p :
            {Precision{NetworkPrecision::kBfloat16, 68}, Precision{NetworkPrecision::kInt8, 56}}) {
+        if (!is_supported(p.precision)) {
+          continue;
+        }
         const double found = psnr(run(p.precision), exact);
         EXPECT_GT(found, p.least_psnr) << shape.unshuffle << " " << shape.channels << " " << shape.layers;
       }
+    }
+  }
+}
+
+TEST_F(Refinement, PrecisionsAreSupportedOrRefused) {
+  const std::string path = random_model({2, 8, 2});
+  EXPECT_EQ(RefinementNetwork(path).precision(), is_supported(NetworkPrecision::kBfloat16)
+                                                     ? NetworkPrecision::kBfloat16
+                                                     : NetworkPrecision::kFloat32);
+  for (const NetworkPrecision precision :
+       {NetworkPrecision::kFloat32, NetworkPrecision::kBfloat16, NetworkPrecision::kInt8}) {
+    if (is_supported(precision)) {
+      EXPECT_EQ(RefinementNetwork(path, precision).precision(), precision);
+    } else {
+      EXPECT_THROW(RefinementNetwork(path, precision), InvalidArgument);
     }
   }
 }

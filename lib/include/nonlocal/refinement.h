@@ -21,11 +21,14 @@ namespace nonlocal {
 
 // What the convolutions calculate with; sums are always of 32 bits.
 enum class NetworkPrecision {
-  kAutomatic,  // kBfloat16 where the CPU multiplies it, else kFloat32
+  kAutomatic,  // kBfloat16 where it is supported, else kFloat32
   kFloat32,
-  kBfloat16,  // twice as fast as kFloat32 on CPUs that multiply it (AVX512_BF16), slow on others
-  kInt8,      // twice as fast again where the CPU has VNNI; elsewhere inexact and slow. See below.
+  kBfloat16,  // twice as fast as kFloat32; CPUs with AVX512_BF16
+  kInt8,      // twice as fast again, less exact (see below); CPUs with AVX512_VNNI or AVX_VNNI
 };
+
+// Whether this CPU multiplies in this precision. kAutomatic and kFloat32 are for every CPU.
+NONLOCAL_API bool is_supported(NetworkPrecision precision);
 
 // Refines frames one after another. It keeps weights and working memory between frames of one size, so that a
 // frame costs no allocation. One object serves one thread at a time; different objects are independent.
@@ -41,7 +44,8 @@ enum class NetworkPrecision {
 // [C] to "conv{L - 2}.maximum" [C].
 class NONLOCAL_API RefinementNetwork {
  public:
-  // Throws ModelError if the file cannot be read, or is no such model.
+  // Throws ModelError if the file cannot be read, or is no such model, and InvalidArgument if the precision
+  // is not supported.
   explicit RefinementNetwork(const std::string& path,
                              NetworkPrecision precision = NetworkPrecision::kAutomatic);
   ~RefinementNetwork();
@@ -49,21 +53,20 @@ class NONLOCAL_API RefinementNetwork {
   RefinementNetwork& operator=(RefinementNetwork&&) noexcept;
 
   // Makes ready for frames of width x height and for `threads` threads (0: as many as the machine has), which
-  // otherwise the first frame does: tens of milliseconds. Throws InvalidArgument for a size or a number of
+  // otherwise the first frame does: some milliseconds. Throws InvalidArgument for a size or a number of
   // threads that makes no sense.
   void prepare(int width, int height, int threads = 0);
 
   // Refines `estimate` with noise of one standard deviation, 0 to 255 code values. All planes have one size,
   // from 1 x 1 on; each may have its own bit depth and layout. `out` is rounded to its bit depth, and may be
-  // the same memory as `noisy` or `estimate`, at the cost of a copy. The output depends neither on `threads`
-  // (0: as many as the machine has) nor on the layout. Throws InvalidArgument if the planes do not fit or a
-  // value is out of range.
+  // the memory of any other plane, or part of it: that one is then copied first. The output depends neither
+  // on `threads` (0: as many as the machine has) nor on the layout. Throws InvalidArgument if the planes do
+  // not fit or a value is out of range.
   void refine(const ConstPlane& noisy, const ConstPlane& estimate, double sigma, const Plane& out,
               int threads = 0);
 
   // The same with noise that varies: `sigma` holds the standard deviation around each sample, with the size
-  // of the others or half of it, rounded up, where each value stands for 2 x 2 samples. It may not be the
-  // memory of `out`.
+  // of the others or half of it, rounded up, where each value stands for 2 x 2 samples.
   void refine(const ConstPlane& noisy, const ConstPlane& estimate, const ConstPlane& sigma, const Plane& out,
               int threads = 0);
 
