@@ -20,4 +20,10 @@ class NONLOCAL_API InvalidArgument : public Error {
   using Error::Error;
 };
 
+// A model file that cannot be read, or does not hold what is expected of it.
+class NONLOCAL_API ModelError : public Error {
+ public:
+  ModelError(const std::string& file, const std::string& problem) : Error(file + ": " + problem) {}
+};
+
 }  // namespace nonlocal
