@@ -36,11 +36,15 @@ def planes(rng: np.random.Generator, height: int, width: int) -> list[np.ndarray
 
 
 def make(seed: int, unshuffle: int, layers: int, channels: int, height: int, width: int) -> tuple[dict, dict]:
-    """Random weights, biases too, large enough that the network moves g by several code values."""
+    """Random weights, biases too, such that the network moves g by several code values."""
     torch.manual_seed(seed)
     network = refinement.Refinement(unshuffle, layers, channels)
     for i in range(layers):
-        torch.nn.init.normal_(getattr(network, f"conv{i}").bias, std=0.05)
+        convolution = getattr(network, f"conv{i}")
+        torch.nn.init.kaiming_normal_(convolution.weight, nonlinearity="relu")
+        torch.nn.init.normal_(convolution.bias, std=0.05)
+    with torch.no_grad():
+        convolution.weight.mul_(0.1)
     f, g, s = planes(np.random.default_rng(seed), height, width)
     # In double precision: the fixture's own error is that of rounding to F32.
     expected = network.double().refine(f, g, s).astype(np.float32)

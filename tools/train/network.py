@@ -1,9 +1,10 @@
 """The refinement network: what averaging lost, from the noisy plane and the non-local estimate of it.
 
 Planes are float, in 8-bit code values: f noisy, g the non-local estimate of f, s the standard deviation of f's
-noise. All are unshuffled by r; L valid 3x3 convolutions follow, of C channels, with ReLU after each but the last:
+noise. All are unshuffled by r; L valid 3x3 convolutions of C channels follow, with ReLU after each but the last:
 
-    refined = g + 255 * shuffle(convolutions([unshuffle(f / 255 - 0.5), unshuffle(g / 255 - 0.5), 4 mean(s) / 255]))
+    x = [unshuffle(f / 255 - 0.5), unshuffle(g / 255 - 0.5), 4 mean(s) / 255]        2 r² + 1 channels
+    refined = g + 255 shuffle(convolutions(x))
 """
 from pathlib import Path
 
@@ -25,8 +26,23 @@ class Refinement(nn.Module):
             nn.init.kaiming_normal_(convolution.weight, nonlinearity="relu")
             nn.init.zeros_(convolution.bias)
             self.add_module(f"conv{i}", convolution)
-        with torch.no_grad():  # At the start the estimate comes out nearly as it is.
-            convolution.weight.mul_(0.1)
+        with torch.no_grad():
+            # At the start the estimate comes out as it is: else the first steps unlearn the filters.
+            convolution.weight.mul_(0.002)
+            self._see_differences()
+
+    def _see_differences(self) -> None:
+        """Half of the first filters start with f - g, a quarter with the edges of g, neither with plain levels.
+
+        What averaging lost is in f - g, a tenth of the planes' own size, and training finds it slowly by itself.
+        """
+        weight, n = self.conv0.weight, self.unshuffle**2
+        half, rest = self.channels // 2, self.channels * 3 // 4
+        weight[:half, n : 2 * n] = -weight[:half, :n]
+        weight[half:rest, :n] = 0
+        edges = weight[half:rest, n : 2 * n]
+        edges -= edges.mean((1, 2, 3), keepdim=True)
+        weight[:rest, : 2 * n] *= 4
 
     @property
     def border(self) -> int:

@@ -18,7 +18,8 @@ def save(path: str | Path, tensors: dict[str, np.ndarray], metadata: dict[str, s
     offset = 0
     for name, tensor in tensors.items():
         end = offset + tensor.nbytes
-        header[name] = {"dtype": names[tensor.dtype], "shape": list(tensor.shape), "data_offsets": [offset, end]}
+        place = [offset, end]
+        header[name] = {"dtype": names[tensor.dtype], "shape": list(tensor.shape), "data_offsets": place}
         offset = end
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
