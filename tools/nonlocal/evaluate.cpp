@@ -57,6 +57,7 @@ json row_json(const EvaluationRow& row, const Material& material, int64_t measur
       {"ssim", ssim},
       {"flicker", or_null(row.mean_flicker())},
       {"ms_median", or_null(row.median_ms())},
+      {"ms_min", or_null(row.min_ms())},
       {"noise", or_null(row.mean_noise())},
       {"psnr_by_frame", row.psnr[0]},
   };
@@ -185,7 +186,7 @@ constexpr const char* kFooter =
     "and\n"
     "runs at the best of a few strengths in proportion to it (non-local means: 9, from 0.3 to 1.2 sigma; "
     "hqdn3d:\n"
-    "6 over space by 7 over time; bm3d: 7, both stages), by PSNR on 5 frames of the clip (hqdn3d: 30) or 4 "
+    "7 over space by 7 over time; bm3d: 7, both stages), by PSNR on 5 frames of the clip (hqdn3d: 30) or 4 "
     "of\n"
     "the pictures; chroma at its own best where the filter has a strength for it.\n"
     "Non-local means compare patches of 7 within 21.";

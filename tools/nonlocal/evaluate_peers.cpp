@@ -191,8 +191,8 @@ class Hqdn3dPeer : public FfmpegPeer {
   [[nodiscard]] std::vector<PeerSetting> settings() const override {
     std::vector<PeerSetting> settings;
     const std::vector<double> over_time =
-        is_clip_ ? std::vector{0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0} : std::vector{0.1};
-    for (const double spatial : {0.1, 0.25, 0.5, 0.75, 1.0, 1.5})
+        is_clip_ ? std::vector{0.25, 0.5, 1.0, 2.0, 3.0, 4.0, 6.0} : std::vector{1.0};
+    for (const double spatial : {0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0})
       for (const double temporal : over_time) settings.push_back({spatial, temporal});
     return settings;
   }

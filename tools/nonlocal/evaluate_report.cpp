@@ -95,6 +95,14 @@ std::string last_cell(const EvaluationRow& row) {
   return html_escaped(row.problem.empty() ? row.setting : row.problem);
 }
 
+// Gray where they are the same.
+cv::Mat amplified_difference(const cv::Mat& a, const cv::Mat& b) {
+  cv::Mat apart;
+  cv::subtract(a, b, apart, cv::noArray(), CV_16S);
+  apart.convertTo(apart, CV_8U, kAmplified, 128);
+  return apart;
+}
+
 class Report {
  public:
   Report(const fs::path& folder, const EvaluationOptions& options, const Evaluation& evaluation)
@@ -203,11 +211,10 @@ class Report {
     const std::string stem = formatted("sigma%g-%zu-%s", result.sigma, index + 1, name.c_str());
     html_ += "<figure>";
     picture(stem + ".png", title, to_bgr(planes, sequence.info)(region.place));
-    cv::Mat apart;
-    cv::subtract(planes[0](region.place), sequence.frames[region.frame][0](region.place), apart,
-                 cv::noArray(), CV_16S);
-    apart.convertTo(apart, CV_8U, kAmplified, 128);
-    picture(stem + "-difference.png", title + ": difference", apart);
+    const cv::Mat& clean = sequence.frames[region.frame][0];
+    if (planes[0].data != clean.data)
+      picture(stem + "-difference.png", title + ": difference",
+              amplified_difference(planes[0](region.place), clean(region.place)));
     html_ += "<figcaption>" + html_escaped(title) + "</figcaption></figure>\n";
   }
 
@@ -221,12 +228,13 @@ class Report {
                        html_escaped(alternative).c_str(), large.cols, large.rows);
   }
 
+  // Without the noisy frames, whose curve is flat and far below.
   void curves(const SigmaResult& result) {
     if (material_.count() < 2) return;
     SvgPlot plot{
         material_.is_clip ? "frame" : "picture, in the order of their names", "PSNR of luma, dB", 0, {}};
     for (const EvaluationRow& row : result.rows)
-      if (row.is_measured()) plot.lines.push_back({row.title, row.psnr[0]});
+      if (row.is_measured() && row.name != "noisy") plot.lines.push_back({row.title, row.psnr[0]});
     html_ += formatted("<h3>PSNR of each %s</h3>\n", material_.is_clip ? "frame" : "picture") + to_svg(plot);
   }
 

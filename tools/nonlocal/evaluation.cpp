@@ -342,6 +342,10 @@ std::optional<double> EvaluationRow::median_ms() const {
   return times.median();
 }
 
+std::optional<double> EvaluationRow::min_ms() const {
+  return ms.empty() ? std::nullopt : std::optional(*std::ranges::min_element(ms));
+}
+
 std::optional<double> EvaluationRow::mean_noise() const {
   return noise.empty() ? std::nullopt : std::optional(mean(noise));
 }

@@ -50,6 +50,7 @@ struct EvaluationRow {
   [[nodiscard]] double mean_ssim(size_t plane) const;
   [[nodiscard]] std::optional<double> mean_flicker() const;
   [[nodiscard]] std::optional<double> median_ms() const;
+  [[nodiscard]] std::optional<double> min_ms() const;
   [[nodiscard]] std::optional<double> mean_noise() const;
 };
 

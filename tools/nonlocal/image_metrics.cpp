@@ -4,8 +4,6 @@
 #include <cmath>
 #include <opencv2/imgproc.hpp>
 
-#include "psnr.h"
-
 namespace nonlocal::tools {
 namespace {
 
@@ -28,12 +26,10 @@ double plane_psnr(const cv::Mat& a, const cv::Mat& b) {
 double plane_ssim(const cv::Mat& a, const cv::Mat& b) {
   constexpr double kC1 = (0.01 * 255) * (0.01 * 255);
   constexpr double kC2 = (0.03 * 255) * (0.03 * 255);
-  // Variances do not depend on where zero is: around the middle, floats lose less of them.
-  constexpr double kMiddle = 128;
   cv::Mat x;
   cv::Mat y;
-  a.convertTo(x, CV_32F, 1, -kMiddle);
-  b.convertTo(y, CV_32F, 1, -kMiddle);
+  a.convertTo(x, CV_64F);  // floats would lose the fourth decimal of bright, flat planes
+  b.convertTo(y, CV_64F);
   const cv::Mat mean_x = window_mean(x);
   const cv::Mat mean_y = window_mean(y);
   const cv::Mat mean_xx = window_mean(x.mul(x));
@@ -42,14 +38,12 @@ double plane_ssim(const cv::Mat& a, const cv::Mat& b) {
   double sum = 0;
   for (int row = 0; row < mean_x.rows; ++row) {
     for (int column = 0; column < mean_x.cols; ++column) {
-      const auto at = [&](const cv::Mat& m) { return static_cast<double>(m.at<float>(row, column)); };
+      const auto at = [&](const cv::Mat& m) { return m.at<double>(row, column); };
       const double mx = at(mean_x);
       const double my = at(mean_y);
       const double variances = at(mean_xx) - mx * mx + at(mean_yy) - my * my;
       const double covariance = at(mean_xy) - mx * my;
-      const double ux = mx + kMiddle;
-      const double uy = my + kMiddle;
-      sum += (2 * ux * uy + kC1) * (2 * covariance + kC2) / ((ux * ux + uy * uy + kC1) * (variances + kC2));
+      sum += (2 * mx * my + kC1) * (2 * covariance + kC2) / ((mx * mx + my * my + kC1) * (variances + kC2));
     }
   }
   return sum / static_cast<double>(mean_x.total());

@@ -5,7 +5,10 @@
 
 namespace nonlocal::tools {
 
-// Peak signal-to-noise ratio in decibels, of 255. Identical planes count as 100 dB. Both CV_8U, of one size.
+// Identical pictures count as so many decibels.
+inline constexpr double kIdentical = 100;
+
+// Peak signal-to-noise ratio in decibels, of 255. Both CV_8U, of one size.
 double plane_psnr(const cv::Mat& a, const cv::Mat& b);
 
 constexpr int kSsimWindow = 11;
