@@ -184,11 +184,13 @@ constexpr const char* kFooter =
     "only),\n"
     "in process; FFmpeg's nlmeans, hqdn3d and bm3d where the command ffmpeg is installed. Each is told sigma "
     "and\n"
-    "runs at the best of a few strengths in proportion to it (non-local means: 9, from 0.3 to 1.2 sigma; "
-    "hqdn3d:\n"
-    "7 over space by 7 over time; bm3d: 7, both stages), by PSNR on 5 frames of the clip (hqdn3d: 30) or 4 "
-    "of\n"
-    "the pictures; chroma at its own best where the filter has a strength for it.\n"
+    "runs at its best strength: from the middle of a grid in proportion to sigma (non-local means: 0.3 to "
+    "1.3 in\n"
+    "steps of 0.1; hqdn3d: 0.1 to 5.6 by factors of about 1.4, over space and over time; bm3d, whose unit is "
+    "not\n"
+    "sigma: 2 to 5 in steps of 0.5, both stages) to where no neighbour has a better PSNR, on 5 frames of the "
+    "clip\n"
+    "(hqdn3d: 30) or 4 of the pictures; chroma at its own best where the filter has a strength for it.\n"
     "Non-local means compare patches of 7 within 21.";
 
 }  // namespace

@@ -15,18 +15,12 @@ namespace {
 constexpr int kPatch = 7;
 constexpr int kSearch = 21;
 
-std::vector<PeerSetting> strengths(std::initializer_list<double> factors) {
-  std::vector<PeerSetting> settings;
-  for (const double factor : factors) settings.push_back({factor});
-  return settings;
-}
-
 // Of non-local means, as multiples of sigma.
-std::vector<PeerSetting> h_factors() { return strengths({0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.2}); }
+SettingGrid h_factors() { return {{0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3}}; }
 
 class OpenCvPeer : public EvaluatedPeer {
  public:
-  [[nodiscard]] std::vector<PeerSetting> settings() const override { return h_factors(); }
+  [[nodiscard]] SettingGrid settings() const override { return h_factors(); }
   [[nodiscard]] bool parts_chroma() const override { return true; }
 
   Filtered filter(const Sequence& noisy, double sigma, const PeerChoice& choice, bool,
@@ -172,7 +166,7 @@ class FfmpegPeer : public EvaluatedPeer {
 
 class NlmeansPeer : public FfmpegPeer {
  public:
-  [[nodiscard]] std::vector<PeerSetting> settings() const override { return h_factors(); }
+  [[nodiscard]] SettingGrid settings() const override { return h_factors(); }
   [[nodiscard]] bool parts_chroma() const override { return false; }
 
  private:
@@ -188,13 +182,9 @@ class Hqdn3dPeer : public FfmpegPeer {
  public:
   explicit Hqdn3dPeer(bool is_clip) : is_clip_(is_clip) {}
 
-  [[nodiscard]] std::vector<PeerSetting> settings() const override {
-    std::vector<PeerSetting> settings;
-    const std::vector<double> over_time =
-        is_clip_ ? std::vector{0.25, 0.5, 1.0, 2.0, 3.0, 4.0, 6.0} : std::vector{1.0};
-    for (const double spatial : {0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0})
-      for (const double temporal : over_time) settings.push_back({spatial, temporal});
-    return settings;
+  [[nodiscard]] SettingGrid settings() const override {
+    const std::vector<double> factors{0.1, 0.2, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0, 5.6};
+    return {factors, is_clip_ ? factors : std::vector{1.0}};
   }
   [[nodiscard]] bool parts_chroma() const override { return true; }
   [[nodiscard]] int64_t tried_frames() const override { return 30; }
@@ -216,9 +206,7 @@ class Hqdn3dPeer : public FfmpegPeer {
 // by default: larger ones do worse there.
 class Bm3dPeer : public FfmpegPeer {
  public:
-  [[nodiscard]] std::vector<PeerSetting> settings() const override {
-    return strengths({1.5, 2, 2.5, 3, 3.5, 4, 5});
-  }
+  [[nodiscard]] SettingGrid settings() const override { return {{2, 2.5, 3, 3.5, 4, 4.5, 5}}; }
   [[nodiscard]] bool parts_chroma() const override { return false; }
 
  private:

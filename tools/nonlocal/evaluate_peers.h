@@ -10,10 +10,16 @@
 
 namespace nonlocal::tools {
 
-// What is searched, in multiples of the noise's sigma.
+// In multiples of the noise's sigma.
 struct PeerSetting {
   double strength = 0;
   double temporal = 0;  // where the filter has a strength over time of its own
+};
+
+// What is searched for the best setting, from the middle: both ascending.
+struct SettingGrid {
+  std::vector<double> strength;
+  std::vector<double> temporal{0};
 };
 
 struct PeerChoice {
@@ -25,8 +31,7 @@ class EvaluatedPeer {
  public:
   virtual ~EvaluatedPeer() = default;
 
-  // Tried one after another; the best of each plane is taken.
-  [[nodiscard]] virtual std::vector<PeerSetting> settings() const = 0;
+  [[nodiscard]] virtual SettingGrid settings() const = 0;
 
   // Whether chroma can have a setting of its own.
   [[nodiscard]] virtual bool parts_chroma() const = 0;

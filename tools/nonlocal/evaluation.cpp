@@ -5,6 +5,7 @@
 #include <opencv2/imgproc.hpp>
 
 #include "evaluate_peers.h"
+#include "evaluate_search.h"
 #include "failure.h"
 #include "filter_pipeline.h"
 #include "image_metrics.h"
@@ -15,7 +16,6 @@
 namespace nonlocal::tools {
 namespace {
 
-constexpr int64_t kTriedPictures = 4;
 const cv::Size kRegion{160, 120};
 
 double mean(const std::vector<double>& values) {
@@ -69,81 +69,6 @@ void keep_shown(EvaluationRow& row, const std::vector<ShownRegion>& regions, siz
     if (regions[i].sequence == sequence) row.shown[i] = filtered.frames[regions[i].frame];
 }
 
-// A short piece of the material, to try settings on.
-struct Trial {
-  std::vector<Sequence> clean;
-  std::vector<Sequence> noisy;
-  int64_t measure_from = 0;
-
-  [[nodiscard]] int64_t count() const {
-    return std::accumulate(clean.begin(), clean.end(), int64_t{0}, [](int64_t sum, const Sequence& sequence) {
-      return sum + std::ssize(sequence.frames);
-    });
-  }
-};
-
-Sequence piece(const Sequence& sequence, int64_t from, int64_t count) {
-  const auto first = sequence.frames.begin() + from;
-  return {sequence.name, sequence.info, std::vector<Planes>(first, first + count)};
-}
-
-// Of a clip the frames around the middle of those that count, of pictures a few spread over all.
-Trial trial_for(const EvaluatedPeer& peer, const Material& material, const std::vector<Sequence>& noisy,
-                int64_t measure_from) {
-  Trial trial;
-  if (material.is_clip) {
-    const int64_t all = material.count();
-    const int64_t count = std::min(peer.tried_frames(), all);
-    const int64_t from = std::clamp<int64_t>((measure_from + all - count) / 2, 0, all - count);
-    trial.clean = {piece(material.sequences[0], from, count)};
-    trial.noisy = {piece(noisy[0], from, count)};
-    trial.measure_from = std::min(peer.settling_frames(), count - 1);
-    return trial;
-  }
-  const auto all = static_cast<int64_t>(noisy.size());
-  const int64_t count = std::min(kTriedPictures, all);
-  for (int64_t i = 0; i < count; ++i) {
-    trial.clean.push_back(material.sequences[i * all / count]);
-    trial.noisy.push_back(noisy[i * all / count]);
-  }
-  return trial;
-}
-
-// Mean PSNR of each plane.
-std::vector<double> tried(EvaluatedPeer& peer, const Trial& trial, double sigma, const PeerChoice& choice,
-                          const Tick& tick) {
-  std::vector<double> sums(trial.clean[0].frames[0].size());
-  double frames = 0;
-  for (size_t i = 0; i < trial.clean.size(); ++i) {
-    const Filtered filtered = peer.filter(trial.noisy[i], sigma, choice, false, tick);
-    for (size_t t = trial.measure_from; t < filtered.frames.size(); ++t, ++frames)
-      for (size_t p = 0; p < sums.size(); ++p)
-        sums[p] += plane_psnr(filtered.frames[t][p], trial.clean[i].frames[t][p]);
-  }
-  for (double& sum : sums) sum /= frames;
-  return sums;
-}
-
-PeerChoice best_choice(EvaluatedPeer& peer, const Trial& trial, double sigma, const Tick& tick) {
-  PeerChoice best;
-  double best_luma = 0;
-  double best_chroma = 0;
-  for (const PeerSetting& setting : peer.settings()) {
-    const std::vector<double> psnr = tried(peer, trial, sigma, {setting, setting}, tick);
-    if (psnr[0] > best_luma) {
-      best_luma = psnr[0];
-      best.luma = setting;
-    }
-    const double chroma = psnr.size() > 1 ? psnr[1] + psnr[2] : psnr[0];
-    if (chroma > best_chroma) {
-      best_chroma = chroma;
-      best.chroma = setting;
-    }
-  }
-  if (!peer.parts_chroma()) best.chroma = best.luma;
-  return best;
-}
-
 // Frames with a cut before them change all over: no motion to look at.
 std::vector<double> changes(const std::vector<Planes>& frames) {
   std::vector<double> means{0};
@@ -191,11 +116,8 @@ class Evaluator {
   [[nodiscard]] int64_t expected_frames() const {
     const int64_t all = material_.count();
     int64_t frames = all * std::ssize(options_.presets);
-    for (const NamedEvaluatedPeer& peer : peers_) {
-      if (!peer.peer) continue;
-      const int64_t tried = std::min(all, material_.is_clip ? peer.peer->tried_frames() : kTriedPictures);
-      frames += all + tried * std::ssize(peer.peer->settings());
-    }
+    for (const NamedEvaluatedPeer& peer : peers_)
+      if (peer.peer) frames += all + expected_frames_tried(*peer.peer, material_);
     frames *= std::ssize(sigmas_of(options_, material_));
     return frames + (options_.keeps_pictures && !material_.is_clip ? all : 0);
   }
@@ -241,8 +163,8 @@ class Evaluator {
     if (!peer.peer) return row;
     const Tick alive = tick(peer.title);
     try {
-      const Trial trial = trial_for(*peer.peer, material_, noisy_, options_.measure_from);
-      const PeerChoice choice = best_choice(*peer.peer, trial, sigma_, alive);
+      const PeerChoice choice =
+          best_choice(*peer.peer, material_, noisy_, sigma_, options_.measure_from, alive);
       row.setting = peer.peer->text(sigma_, choice, material_.sequences[0].frames[0].size() > 1);
       fill(row, [&](const Sequence& noisy) { return peer.peer->filter(noisy, sigma_, choice, true, alive); });
     } catch (const Failure& error) {
