@@ -163,35 +163,27 @@ void run(Options options) {
 }
 
 constexpr const char* kFooter =
-    "Noise of a fixed seed is added once to the clean material, to every plane, rounded and clipped to 8 "
-    "bits;\n"
-    "every filter gets the same noisy frames. Clips go through the element as a stream of their own; each\n"
-    "picture of a folder is filtered by itself, from a fresh start.\n"
-    "\n"
-    "PSNR     of each plane, in dB: the mean of the frames' own. Identical frames count as 100.\n"
-    "SSIM     of each plane, mean over the frames: Wang et al. 2004, Gaussian window of 11x11, sigma 1.5.\n"
-    "flicker  of luma, in code values: the root mean square over the pixels of (out_t - out_t-1) -\n"
-    "         (clean_t - clean_t-1), mean over the frames t; 0 where a filter changes from frame to frame "
-    "only\n"
-    "         what changes in the clean clip.\n"
-    "ms       the median of the times that a frame took in the filter. Of a picture it includes what the\n"
-    "         element does once at its start. FFmpeg: a whole run less one without a filter, over its "
-    "frames;\n"
-    "         none where that is too little to tell.\n"
-    "noise    the sigma that the element found (its noise-level), mean over the frames.\n"
-    "\n"
-    "Peers (--peers): OpenCV's fastNlMeansDenoising, and fastNlMeansDenoisingMulti over 5 frames (clips "
-    "only),\n"
-    "in process; FFmpeg's nlmeans, hqdn3d and bm3d where the command ffmpeg is installed. Each is told sigma "
-    "and\n"
-    "runs at its best strength: from the middle of a grid in proportion to sigma (non-local means: 0.3 to "
-    "1.3 in\n"
-    "steps of 0.1; hqdn3d: 0.1 to 5.6 by factors of about 1.4, over space and over time; bm3d, whose unit is "
-    "not\n"
-    "sigma: 2 to 5 in steps of 0.5, both stages) to where no neighbour has a better PSNR, on 5 frames of the "
-    "clip\n"
-    "(hqdn3d: 30) or 4 of the pictures; chroma at its own best where the filter has a strength for it.\n"
-    "Non-local means compare patches of 7 within 21.";
+    R"(Noise of a fixed seed is added once to the clean material, to every plane, rounded and clipped to 8 bits;
+every filter gets the same noisy frames. A clip goes through the element as one stream; each picture of a folder
+is filtered by itself, from a fresh start.
+
+PSNR     of each plane, in dB: the mean of the frames' own. Identical frames count as 100.
+SSIM     of each plane, mean over the frames: Wang et al. 2004, Gaussian window of 11x11, sigma 1.5.
+flicker  of luma, in code values: the root mean square over the pixels of
+         (out_t - out_t-1) - (clean_t - clean_t-1), mean over the frames t; 0 where the filtered clip changes
+         from frame to frame only as the clean one does.
+ms       the median of the times that a frame took in the filter. A picture's includes what the element does
+         once, at its start. FFmpeg: a run less one without a filter, over its frames, of runs below a second
+         the shortest of four; none where that is too little to tell.
+noise    the sigma that the element found (its noise-level), mean over the frames.
+
+Peers (--peers): OpenCV's fastNlMeansDenoising, and fastNlMeansDenoisingMulti over 5 frames (clips only), in
+process; FFmpeg's nlmeans, hqdn3d and bm3d where the command ffmpeg is installed. Each is told sigma and runs at
+its best strength: from the middle of a grid in proportion to sigma (non-local means: 0.3 to 1.3 in steps of 0.1;
+hqdn3d: 0.1 to 11.2 by factors of about 1.4, over space and over time; bm3d, whose unit is another: 2 to 5 in
+steps of 0.5, both stages) to where no neighbour has a better PSNR, on 5 frames of the clip (hqdn3d: 30) or 4 of
+the pictures; chroma at its own best where the filter has a strength for it. Non-local means compare patches of 7
+within 21.)";
 
 }  // namespace
 

@@ -13,7 +13,7 @@ namespace nonlocal::tools {
 
 struct Filtered {
   std::vector<Planes> frames;
-  std::vector<double> ms;     // times a frame took; may be fewer than frames, or none
+  std::vector<double> ms;     // times a frame took; may be fewer than frames, or too small to be told from 0
   std::vector<double> noise;  // that the filter found in each frame, where it says
 };
 

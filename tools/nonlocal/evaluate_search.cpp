@@ -78,12 +78,11 @@ class Search {
 
   [[nodiscard]] std::vector<Place> neighbours(Place place) const {
     std::vector<Place> inside;
-    for (const auto& [strength, temporal] : {Place{1, 0}, Place{-1, 0}, Place{0, 1}, Place{0, -1}}) {
-      const Place next{place.first + strength, place.second + temporal};
-      if (next.first >= 0 && next.first < std::ssize(grid_.strength) && next.second >= 0 &&
-          next.second < std::ssize(grid_.temporal))
-        inside.push_back(next);
-    }
+    for (int strength = place.first - 1; strength <= place.first + 1; ++strength)
+      for (int temporal = place.second - 1; temporal <= place.second + 1; ++temporal)
+        if (strength >= 0 && strength < std::ssize(grid_.strength) && temporal >= 0 &&
+            temporal < std::ssize(grid_.temporal))
+          inside.emplace_back(strength, temporal);
     return inside;
   }
 
@@ -128,9 +127,10 @@ PeerChoice best_choice(EvaluatedPeer& peer, const Material& material, const std:
 }
 
 int64_t expected_frames_tried(const EvaluatedPeer& peer, const Material& material) {
-  constexpr int64_t kTries = 5;  // along one axis
+  constexpr int64_t kTries = 5;
+  constexpr int64_t kTriesOverBoth = 40;
   const SettingGrid grid = peer.settings();
-  const int64_t tries = kTries * (grid.temporal.size() > 1 ? 3 : 1);
+  const int64_t tries = grid.temporal.size() > 1 ? kTriesOverBoth : kTries;
   return tries * std::min(material.count(), material.is_clip ? peer.tried_frames() : kTriedPictures);
 }
 

@@ -27,6 +27,12 @@ class Work {
  public:
   Work(int64_t expected, bool quiet) : progress_(expected, quiet, "filtered frame") {}
 
+  // For work that was not known beforehand: `frames` were planned for it, whatever it took.
+  void finish_part(int64_t frames) {
+    planned_ += frames;
+    done_ = planned_;
+  }
+
   Tick part(const std::string& name) {
     return [this, name](int64_t frames) {
       done_ += frames;
@@ -37,6 +43,7 @@ class Work {
  private:
   Progress progress_;
   int64_t done_ = 0;
+  int64_t planned_ = 0;
 };
 
 // `row` gets the figures of one more sequence.
@@ -114,12 +121,17 @@ class Evaluator {
 
  private:
   [[nodiscard]] int64_t expected_frames() const {
-    const int64_t all = material_.count();
-    int64_t frames = all * std::ssize(options_.presets);
-    for (const NamedEvaluatedPeer& peer : peers_)
-      if (peer.peer) frames += all + expected_frames_tried(*peer.peer, material_);
-    frames *= std::ssize(sigmas_of(options_, material_));
-    return frames + (options_.keeps_pictures && !material_.is_clip ? all : 0);
+    int64_t frames = material_.count() * std::ssize(options_.presets);
+    for (const NamedEvaluatedPeer& peer : peers_) frames += expected_frames(peer);
+    return frames * std::ssize(sigmas_of(options_, material_)) + frames_to_choose_regions();
+  }
+
+  [[nodiscard]] int64_t expected_frames(const NamedEvaluatedPeer& peer) const {
+    return peer.peer ? material_.count() + expected_frames_tried(*peer.peer, material_) : 0;
+  }
+
+  [[nodiscard]] int64_t frames_to_choose_regions() const {
+    return options_.keeps_pictures && !material_.is_clip ? material_.count() : 0;
   }
 
   [[nodiscard]] Tick tick(const std::string& name) {
@@ -154,6 +166,7 @@ class Evaluator {
     EvaluationRow row{preset, "nonlocaldenoise " + preset, element_text(set), true, "", {}, {}, {}, {}, {},
                       {}};
     fill(row, [&](const Sequence& noisy) { return run_element(noisy, set, tick(row.title)); });
+    work_.finish_part(material_.count());
     return row;
   }
 
@@ -170,12 +183,14 @@ class Evaluator {
     } catch (const Failure& error) {
       row.problem = error.what();
     }
+    work_.finish_part(expected_frames(peer));
     return row;
   }
 
   void choose_regions() {
     evaluation_.regions.push_back(most_detailed());
     evaluation_.regions.push_back(material_.is_clip ? most_moving() : most_wrong());
+    work_.finish_part(frames_to_choose_regions());
   }
 
   [[nodiscard]] static cv::Size region_size(const Sequence& sequence) {
@@ -258,14 +273,15 @@ std::optional<double> EvaluationRow::mean_flicker() const {
 }
 
 std::optional<double> EvaluationRow::median_ms() const {
-  if (ms.empty()) return std::nullopt;
   FrameTimes times;
   for (const double one : ms) times.add(one);
-  return times.median();
+  return times.count() > 0 && times.median() > 0 ? std::optional(times.median()) : std::nullopt;
 }
 
 std::optional<double> EvaluationRow::min_ms() const {
-  return ms.empty() ? std::nullopt : std::optional(*std::ranges::min_element(ms));
+  FrameTimes times;
+  for (const double one : ms) times.add(one);
+  return times.count() > 0 && times.min() > 0 ? std::optional(times.min()) : std::nullopt;
 }
 
 std::optional<double> EvaluationRow::mean_noise() const {

@@ -49,6 +49,7 @@ struct EvaluationRow {
   [[nodiscard]] double mean_psnr(size_t plane, int64_t measure_from) const;
   [[nodiscard]] double mean_ssim(size_t plane) const;
   [[nodiscard]] std::optional<double> mean_flicker() const;
+  // None where it is lost in what was subtracted from it.
   [[nodiscard]] std::optional<double> median_ms() const;
   [[nodiscard]] std::optional<double> min_ms() const;
   [[nodiscard]] std::optional<double> mean_noise() const;
