@@ -212,12 +212,12 @@ void add_evaluate(CLI::App& app) {
   command->add_option("--format", asked.material.format, "GRAY8 (luma alone) or I420 [I420; pictures: GRAY8]")
       ->check(CLI::IsMember({"GRAY8", "I420"}));
   command->add_option("--start", asked.material.start, "The first frame or picture, counted from 0")
-      ->check(CLI::Range(int64_t{0}, int64_t{1} << 40))
+      ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   command
       ->add_option("--frames", asked.material.frames,
                    "How many frames or pictures [all, as far as 512 MiB hold them]")
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 40));
+      ->check(CLI::PositiveNumber);
   command
       ->add_option("--scale", asked.material.scale,
                    "Scale down first, by area averaging: 0.5 makes camera clips nearly clean")
@@ -227,7 +227,7 @@ void add_evaluate(CLI::App& app) {
       ->add_option(
           "--measure-from", asked.measure_from,
           "The first frame that counts in the means, from --start on: skips a recursive filter's start")
-      ->check(CLI::Range(int64_t{0}, int64_t{1} << 40))
+      ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   command->add_option("--report", options->report,
                       "Write a page to this folder: index.html, with figures, enlarged pictures and curves");
