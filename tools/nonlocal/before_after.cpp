@@ -6,6 +6,7 @@
 
 #include "failure.h"
 #include "gst.h"
+#include "region.h"
 #include "text.h"
 
 namespace nonlocal::tools {
@@ -15,23 +16,11 @@ constexpr int kZoom = 4;
 constexpr int kSmallest = 64;
 const cv::Scalar kLine{255, 255, 255};
 
-// Where the filtered picture varies most, the frame's margin left aside.
+// Where the filtered picture varies most.
 cv::Rect most_detailed(const cv::Mat& picture, cv::Size size) {
   cv::Mat gray;
-  cv::Mat gradient_x;
-  cv::Mat gradient_y;
   cv::cvtColor(picture, gray, cv::COLOR_BGR2GRAY);
-  cv::GaussianBlur(gray, gray, {}, 1);
-  cv::Sobel(gray, gradient_x, CV_32F, 1, 0);
-  cv::Sobel(gray, gradient_y, CV_32F, 0, 1);
-  cv::Mat energy;
-  cv::magnitude(gradient_x, gradient_y, energy);
-  cv::boxFilter(energy, energy, CV_32F, size, {-1, -1}, true, cv::BORDER_CONSTANT);
-  const cv::Rect centres(size.width / 2, size.height / 2, picture.cols - size.width,
-                         picture.rows - size.height);
-  cv::Point best;
-  cv::minMaxLoc(energy(centres), nullptr, nullptr, nullptr, &best);
-  return {best, size};
+  return strongest(gradient_energy(gray), size).place;
 }
 
 void label(cv::Mat picture, const std::string& text, cv::Point bottom_left) {

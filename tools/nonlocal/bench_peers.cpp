@@ -1,25 +1,19 @@
 #include "bench_peers.h"
 
-#include <glib.h>
-
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <opencv2/photo.hpp>
 
 #include "failure.h"
-#include "gst.h"
+#include "subprocess.h"
 #include "text.h"
 
 namespace nonlocal::tools {
 namespace {
 
 namespace fs = std::filesystem;
-using Arguments = std::vector<std::string>;
-
-bool is_installed(const char* command) { return StringPtr{g_find_program_in_path(command)} != nullptr; }
 
 // Pixels times offsets: what a frame's time is nearly in proportion to.
 double pairs(const PeerJob& job) {
@@ -29,53 +23,6 @@ double pairs(const PeerJob& job) {
 // So many frames that filtering them takes about `seconds`, where a pair takes `ns`.
 int frames_for(const PeerJob& job, double seconds, double ns) {
   return static_cast<int>(std::clamp(std::ceil(seconds * 1e9 / (ns * pairs(job))), 2.0, 200.0));
-}
-
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string name = (fs::temp_directory_path() / "nonlocal-bench-XXXXXX").string();
-    if (!mkdtemp(name.data())) throw Failure(name + ": cannot be made");
-    path_ = name;
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-
-  [[nodiscard]] std::string file(const char* name) const { return (path_ / name).string(); }
-
- private:
-  fs::path path_;
-};
-
-std::string last_line(std::string text) {
-  while (!text.empty() && text.back() == '\n') text.pop_back();
-  return text.substr(text.rfind('\n') + 1);
-}
-
-// How long the command took, in milliseconds. Throws Failure where it failed.
-double run_command(const Arguments& arguments) {
-  std::vector<char*> argv;
-  for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
-  argv.push_back(nullptr);
-  check_interrupted();
-  const Stopwatch watch;
-  char* raw_output = nullptr;
-  GError* raw_error = nullptr;
-  int status = 0;
-  g_spawn_sync(nullptr, argv.data(), nullptr, GSpawnFlags(G_SPAWN_SEARCH_PATH | G_SPAWN_STDOUT_TO_DEV_NULL),
-               nullptr, nullptr, nullptr, &raw_output, &status, &raw_error);
-  const double ms = watch.ms();
-  const StringPtr output{raw_output};
-  const ErrorPtr not_started{raw_error};
-  check_interrupted();
-  if (not_started) throw Failure(arguments[0] + ": " + one_line(not_started->message));
-  if (!g_spawn_check_wait_status(status, nullptr))
-    throw Failure(arguments[0] + " failed: " + last_line(output ? output.get() : ""));
-  return ms;
 }
 
 void write_file(const std::string& path, const std::string& header, const std::string& before_each,

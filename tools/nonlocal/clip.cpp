@@ -5,17 +5,18 @@
 #include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
-#include <opencv2/imgproc.hpp>
 #include <optional>
 
 #include "commands.h"
 #include "failure.h"
 #include "gst.h"
+#include "noise.h"
 #include "partial_file.h"
 #include "pipeline_text.h"
 #include "progress.h"
 #include "scene.h"
 #include "text.h"
+#include "yuv420.h"
 
 namespace nonlocal::tools {
 namespace {
@@ -41,53 +42,6 @@ cv::Size parsed_size(const std::string& text) {
   if (!read_size(text, width, height) || !fits(width) || !fits(height))
     throw Failure("--size takes WIDTHxHEIGHT, both even, from 32 to 8192, not " + text);
   return {width, height};
-}
-
-// The three planes of I420 in one block, chroma halved both ways.
-struct Yuv420 {
-  explicit Yuv420(cv::Size size)
-      : samples(1, size.area() * 3 / 2, CV_8U),
-        y(size, CV_8U, samples.data),
-        u(size / 2, CV_8U, samples.data + size.area()),
-        v(size / 2, CV_8U, samples.data + size.area() * 5 / 4) {}
-
-  cv::Mat samples;
-  cv::Mat y, u, v;
-};
-
-// ITU-R BT.709, video range.
-Yuv420 to_yuv420(const cv::Mat& bgr) {
-  const cv::Matx34f matrix(0.0620f, 0.6142f, 0.1826f, 16,      // Y' of B', G', R' in 0 .. 255
-                           0.4392f, -0.3386f, -0.1006f, 128,   // Cb
-                           -0.0403f, -0.3989f, 0.4392f, 128);  // Cr
-  cv::Mat exact;
-  bgr.convertTo(exact, CV_32F);
-  cv::transform(exact, exact, matrix);
-  cv::Mat planes[3];
-  cv::split(exact, planes);
-  Yuv420 yuv(bgr.size());
-  planes[0].convertTo(yuv.y, CV_8U);
-  for (const auto& [from, to] : {std::pair{planes[1], yuv.u}, std::pair{planes[2], yuv.v}}) {
-    cv::Mat halved;
-    cv::resize(from, halved, to.size(), 0, 0, cv::INTER_AREA);
-    halved.convertTo(to, CV_8U);
-  }
-  return yuv;
-}
-
-// Independent of the frames before: frame n of a seed is the same in a clip of any length.
-uint64_t frame_seed(uint64_t seed, uint64_t frame) {
-  uint64_t z = seed * 0x9E3779B97F4A7C15u + frame + 1;  // SplitMix64
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-  return z ^ (z >> 31);
-}
-
-// Gaussian noise, rounded and clipped to 0 .. 255.
-void add_noise(cv::Mat samples, double sigma, cv::RNG& rng) {
-  cv::Mat noise(samples.size(), CV_32F);
-  rng.fill(noise, cv::RNG::NORMAL, 0, sigma);
-  cv::add(samples, noise, samples, cv::noArray(), CV_8U);
 }
 
 // Writes I420 frames to a Matroska file without loss.

@@ -8,5 +8,6 @@ namespace nonlocal::tools {
 void add_filter(CLI::App& app);
 void add_clip(CLI::App& app);
 void add_bench(CLI::App& app);
+void add_evaluate(CLI::App& app);
 
 }  // namespace nonlocal::tools

@@ -1,5 +1,7 @@
 #include "gst.h"
 
+#include <gst/app/gstappsink.h>
+
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
@@ -123,6 +125,15 @@ void Pipeline::wait_for_end(const std::function<void()>& tick) {
     if (!message) continue;
     if (GST_MESSAGE_TYPE(message.get()) == GST_MESSAGE_EOS) return;
     fail(message.get());
+  }
+}
+
+SamplePtr Pipeline::next_sample(GstElement* sink) {
+  while (true) {
+    SamplePtr sample{gst_app_sink_try_pull_sample(GST_APP_SINK(sink), kTick)};
+    if (sample || gst_app_sink_is_eos(GST_APP_SINK(sink))) return sample;
+    check_errors();
+    check_interrupted();
   }
 }
 

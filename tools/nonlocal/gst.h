@@ -59,6 +59,9 @@ class Pipeline {
   // in the pipeline, and Interrupted for Ctrl-C.
   void wait_for_end(const std::function<void()>& tick);
 
+  // The next sample of an appsink in the pipeline; null at the end of the stream. Throws as wait_for_end().
+  SamplePtr next_sample(GstElement* sink);
+
   // Throws Failure with the first error that the pipeline has reported so far, if any.
   void check_errors();
 

@@ -1,4 +1,5 @@
-// nonlocal: denoises video files, makes the noisy clip to try it on, and measures the library.
+// nonlocal: denoises video files, makes the noisy clip to try it on, and measures the library's speed and
+// quality.
 
 #include <CLI/CLI.hpp>
 #include <iostream>
@@ -26,6 +27,7 @@ int main(int argc, char** argv) {
   nonlocal::tools::add_filter(app);
   nonlocal::tools::add_clip(app);
   nonlocal::tools::add_bench(app);
+  nonlocal::tools::add_evaluate(app);
   try {
     app.parse(argc, argv);
     return 0;

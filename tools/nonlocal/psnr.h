@@ -3,6 +3,8 @@
 
 #include <gst/video/video.h>
 
+#include "image_metrics.h"
+
 namespace nonlocal::tools {
 
 // In decibels, of one frame or averaged over frames. Identical frames count as kIdentical.
@@ -10,8 +12,6 @@ struct Psnr {
   double luma = 0;    // of all three channels for RGB
   double chroma = 0;  // of both chroma planes together; 0 for gray and RGB
 };
-
-inline constexpr double kIdentical = 100;
 
 Psnr psnr(const GstVideoFrame& a, const GstVideoFrame& b);
 
