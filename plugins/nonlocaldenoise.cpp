@@ -35,14 +35,20 @@ struct PresetSizes {
   int patch;
   int search;
   bool temporal;
+  const char* network;  // of the library's, or none
+  nonlocal::NetworkPrecision precision;
 };
 
 // By Preset.
 constexpr std::array<PresetSizes, 3> kPresets = {{
-    {"fast", "Fast", 3, 11, false},
-    {"balanced", "Balanced", 5, 11, true},
-    {"quality", "Quality", 5, 21, true},
+    {"fast", "Fast", 3, 11, false, nullptr, nonlocal::NetworkPrecision::kAutomatic},
+    {"balanced", "Balanced", 5, 11, true, "refine_balanced", nonlocal::NetworkPrecision::kInt8},
+    {"quality", "Quality", 5, 21, true, "refine_quality", nonlocal::NetworkPrecision::kAutomatic},
 }};
+
+// Values of the property refinement beside names and files.
+constexpr const char* kPresetsNetwork = "preset";
+constexpr const char* kNoNetwork = "off";
 
 enum Chroma { CHROMA_SEPARATE, CHROMA_JOINT };
 
@@ -62,6 +68,7 @@ struct Settings {
   double chroma_strength = 1;
   Chroma chroma = CHROMA_SEPARATE;
   Temporal temporal = TEMPORAL_PRESET;
+  std::string refinement = kPresetsNetwork;
   int patch_size = 0;
   int search_size = 0;
   Preset preset = PRESET_BALANCED;
@@ -77,6 +84,18 @@ struct Settings {
   [[nodiscard]] bool fuses() const {
     return temporal == TEMPORAL_PRESET ? kPresets[preset].temporal : temporal == TEMPORAL_RECURSIVE;
   }
+  // A name, or a file; empty for none.
+  [[nodiscard]] std::string network() const {
+    if (refinement != kPresetsNetwork) {
+      return refinement == kNoNetwork ? "" : refinement;
+    }
+    const char* name = kPresets[preset].network;
+    return name == nullptr ? "" : name;
+  }
+  [[nodiscard]] nonlocal::NetworkPrecision precision() const {
+    const nonlocal::NetworkPrecision wanted = kPresets[preset].precision;
+    return nonlocal::is_supported(wanted) ? wanted : nonlocal::NetworkPrecision::kAutomatic;
+  }
   [[nodiscard]] bool is_joint() const { return chroma == CHROMA_JOINT && !leaves_luma() && !leaves_chroma(); }
 };
 
@@ -89,9 +108,31 @@ struct Posted {
   int search_size = 0;
 };
 
+// The denoiser of a frame's one field, or of whole frames.
+struct FieldDenoiser {
+  VideoDenoiser denoiser;
+  std::string network;  // that it refines with
+  nonlocal::NetworkPrecision precision = nonlocal::NetworkPrecision::kAutomatic;
+
+  // Opens a file where the settings ask for another network than before, and only then.
+  void use_network_of(const Settings& settings) {
+    const std::string wanted = settings.network();
+    if (wanted == network && (wanted.empty() || settings.precision() == precision)) {
+      return;
+    }
+    if (wanted.empty()) {
+      denoiser.do_not_refine();
+    } else {
+      denoiser.refine_with(nonlocal::find_model(wanted), settings.precision());
+    }
+    network = wanted;
+    precision = settings.precision();
+  }
+};
+
 // What the streaming thread remembers from frame to frame; it is guarded by the pad's stream lock.
 struct State {
-  std::array<VideoDenoiser, 2> denoisers;    // by field of interlaced frames
+  std::array<FieldDenoiser, 2> denoisers;    // by field of interlaced frames
   std::array<NoiseEstimator, 3> estimators;  // by component
   AdaptiveSearch adaptive;
   std::optional<bool> live;  // asked at the first frame that needs it
@@ -103,8 +144,8 @@ struct State {
     for (NoiseEstimator& estimator : estimators) {
       estimator.reset();
     }
-    for (VideoDenoiser& denoiser : denoisers) {
-      denoiser.reset();
+    for (FieldDenoiser& field : denoisers) {
+      field.denoiser.reset();
     }
     adaptive.reset();
     live.reset();
@@ -156,6 +197,7 @@ enum Property {
   PROP_CHROMA_STRENGTH,
   PROP_CHROMA,
   PROP_TEMPORAL,
+  PROP_REFINEMENT,
   PROP_PATCH_SIZE,
   PROP_SEARCH_SIZE,
   PROP_PRESET,
@@ -175,7 +217,8 @@ static GType register_presets() {
   for (std::size_t i = 0; i < kPresets.size(); ++i) {
     const PresetSizes& preset = kPresets[i];
     labels[i] = std::string(preset.label) + ": patch-size " + std::to_string(preset.patch) +
-                ", search-size " + std::to_string(preset.search) + (preset.temporal ? ", recursive" : "");
+                ", search-size " + std::to_string(preset.search) + (preset.temporal ? ", recursive" : "") +
+                (preset.network != nullptr ? std::string(", refinement ") + preset.network : "");
     values[i] = {static_cast<gint>(i), labels[i].c_str(), preset.name};
   }
   return g_enum_register_static("GstNonlocalDenoisePreset", values.data());
@@ -244,6 +287,11 @@ void set_property(GObject* object, guint id, const GValue* value, GParamSpec* sp
     case PROP_TEMPORAL:
       settings.temporal = static_cast<Temporal>(g_value_get_enum(value));
       return;
+    case PROP_REFINEMENT: {
+      const gchar* text = g_value_get_string(value);
+      settings.refinement = text == nullptr || *text == '\0' ? kPresetsNetwork : text;
+      return;
+    }
     case PROP_PATCH_SIZE:
       return set_size(object, spec, value, 1, settings.patch_size);
     case PROP_SEARCH_SIZE:
@@ -280,6 +328,8 @@ void get_property(GObject* object, guint id, GValue* value, GParamSpec* spec) {
       return g_value_set_enum(value, settings.chroma);
     case PROP_TEMPORAL:
       return g_value_set_enum(value, settings.temporal);
+    case PROP_REFINEMENT:
+      return g_value_set_string(value, settings.refinement.c_str());
     case PROP_PATCH_SIZE:
       return g_value_set_int(value, settings.patch_size);
     case PROP_SEARCH_SIZE:
@@ -302,6 +352,7 @@ void get_property(GObject* object, guint id, GValue* value, GParamSpec* spec) {
 void install_properties(GObjectClass* object_class) {
   constexpr auto kRead = GParamFlags(G_PARAM_READABLE | G_PARAM_STATIC_STRINGS);
   constexpr auto kPlain = GParamFlags(G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | GST_PARAM_MUTABLE_PLAYING);
+  constexpr auto kWeights = GParamFlags(G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | GST_PARAM_MUTABLE_READY);
   constexpr auto kTunable = GParamFlags(kPlain | GST_PARAM_CONTROLLABLE);
   const Settings d;
   const auto install = [&](Property id, GParamSpec* spec) {
@@ -339,6 +390,13 @@ void install_properties(GObjectClass* object_class) {
               "nothing; or recursive, each is fused with those before it, along their motion, "
               "without delay",
               gst_nonlocal_denoise_temporal_get_type(), d.temporal, kTunable));
+  install(
+      PROP_REFINEMENT,
+      g_param_spec_string("refinement", "Refinement",
+                          "The network that gives back what averaging took from luma, or from R, G and B, as "
+                          "text: preset (the default), the preset's; off, none; the name of one of the "
+                          "library's (refine_balanced, refine_quality); or a safetensors file, with a /",
+                          kPresetsNetwork, kWeights));
   install(PROP_PATCH_SIZE,
           g_param_spec_int(
               "patch-size", "Patch size",
@@ -562,8 +620,9 @@ void denoise(GstBaseTransform* trans, const GstVideoFrame& frame) {
     for (int field = 0; field < (interlaced ? 2 : 1); ++field) {
       const FramePlanes part = interlaced ? nonlocal::field_of(planes, field) : planes;
       if (!part.luma.empty()) {
-        state.denoisers[field].filter(part.luma.all(), part.chroma.all(),
-                                      denoiser_parameters(settings, search_size, sigmas));
+        state.denoisers[field].use_network_of(settings);
+        state.denoisers[field].denoiser.filter(part.luma.all(), part.chroma.all(),
+                                               denoiser_parameters(settings, search_size, sigmas));
       }
     }
   }
@@ -584,6 +643,9 @@ GstFlowReturn transform_frame_ip(GstVideoFilter* filter, GstVideoFrame* frame) {
     return GST_FLOW_OK;
   } catch (const nonlocal::InvalidArgument& error) {
     GST_ELEMENT_ERROR(filter, LIBRARY, SETTINGS, ("The frame cannot be filtered with these settings."),
+                      ("%s", error.what()));
+  } catch (const nonlocal::ModelError& error) {
+    GST_ELEMENT_ERROR(filter, RESOURCE, NOT_FOUND, ("The refinement network cannot be used."),
                       ("%s", error.what()));
   } catch (const std::bad_alloc&) {
     GST_ELEMENT_ERROR(filter, RESOURCE, NO_SPACE_LEFT, ("Not enough memory to filter a frame."),
@@ -634,6 +696,26 @@ gboolean src_event(GstBaseTransform* trans, GstEvent* event) {
   return GST_BASE_TRANSFORM_CLASS(gst_nonlocal_denoise_parent_class)->src_event(trans, event);
 }
 
+// A model that is not there is found out before the first frame.
+gboolean start(GstBaseTransform* trans) {
+  Members& m = members(trans);
+  Settings settings;
+  {
+    const std::lock_guard lock(m.mutex);
+    settings = m.settings;
+  }
+  try {
+    m.state.denoisers[0].use_network_of(settings);
+    return TRUE;
+  } catch (const nonlocal::ModelError& error) {
+    GST_ELEMENT_ERROR(trans, RESOURCE, NOT_FOUND, ("The refinement network cannot be used."),
+                      ("%s", error.what()));
+  } catch (const std::exception& error) {
+    GST_ELEMENT_ERROR(trans, LIBRARY, INIT, ("The refinement network cannot be used."), ("%s", error.what()));
+  }
+  return FALSE;
+}
+
 gboolean stop(GstBaseTransform* trans) {
   Members& m = members(trans);
   m.state = State();
@@ -676,6 +758,7 @@ static void gst_nonlocal_denoise_class_init(GstNonlocalDenoiseClass* klass) {
   transform_class->before_transform = GST_DEBUG_FUNCPTR(before_transform);
   transform_class->sink_event = GST_DEBUG_FUNCPTR(sink_event);
   transform_class->src_event = GST_DEBUG_FUNCPTR(src_event);
+  transform_class->start = GST_DEBUG_FUNCPTR(start);
   transform_class->stop = GST_DEBUG_FUNCPTR(stop);
   auto* filter_class = GST_VIDEO_FILTER_CLASS(klass);
   filter_class->set_info = GST_DEBUG_FUNCPTR(set_info);

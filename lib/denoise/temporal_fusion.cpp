@@ -48,6 +48,8 @@ struct GainRow {
   const std::uint16_t* before;  // v of x̂, in 65535ths
   std::uint16_t* variance;      // v of x, in 65535ths
   std::uint16_t* gain;          // a, in 32767ths
+  std::uint16_t* deviation;     // sqrt(v) sigma, in 256ths of a code value
+  float sigma;
 };
 
 }  // namespace nonlocal::denoise
@@ -174,6 +176,8 @@ int gain_row(const GainRow& r, int cells) {
   const uint16_t* HWY_RESTRICT before = r.before;
   uint16_t* HWY_RESTRICT variance = r.variance;
   uint16_t* HWY_RESTRICT gain = r.gain;
+  uint16_t* HWY_RESTRICT deviation = r.deviation;
+  const float sigma = 256 * r.sigma;
   int fresh = 0;
   for (int i = 0; i < cells; ++i) {
     const float v = static_cast<float>(before[i]) / 65535;
@@ -184,7 +188,9 @@ int gain_row(const GainRow& r, int cells) {
     const float a = q > kCut ? 1.0F : fused;
     fresh += static_cast<int>(a + (1 - kNew));  // 1 above kNew
     gain[i] = static_cast<uint16_t>(static_cast<int>(a * 32767 + 0.5F));
-    variance[i] = static_cast<uint16_t>(static_cast<int>(std::max(a, kLeastVariance) * 65535 + 0.5F));
+    const float left = std::max(a, kLeastVariance);
+    variance[i] = static_cast<uint16_t>(static_cast<int>(left * 65535 + 0.5F));
+    deviation[i] = static_cast<uint16_t>(static_cast<int>(sigma * std::sqrt(left) + 0.5F));
   }
   return fresh;
 }
@@ -305,6 +311,13 @@ struct CellMap {
     return all;
   }
 };
+
+ConstPlane view_of(const CellMap<std::uint16_t>& map) {
+  if (map.rows == 0) {
+    return {};
+  }
+  return {reinterpret_cast<const std::byte*>(map.row(0)), map.cells, map.rows, map.stride * 2, 16, 1, 0};
+}
 
 // Means of differences: one map for the guides together, one for each other plane.
 struct MeanMap {
@@ -452,21 +465,22 @@ struct TemporalFusion::State {
   std::vector<MeanMap> means;
   CellMap<std::uint16_t> moved;     // variance of x̂
   CellMap<std::uint16_t> variance;  // of x
-  std::vector<Scratch> scratch;     // one a thread
-  std::vector<int> fresh;           // cells a block row
+  CellMap<std::uint16_t> deviation;
+  std::vector<Scratch> scratch;  // one a thread
+  std::vector<int> fresh;        // cells a block row
   MotionSearch motion;
   bool has_before = false;
   bool is_remembered = false;
 
   void prepare(std::span<const ConstPlane> guide_planes, std::span<const ConstPlane> others, int threads);
-  void start(std::span<const ConstPlane> in, int threads);
+  void start(std::span<const ConstPlane> in, double sigma, int threads);
   void fuse(std::span<const ConstPlane> in, const TemporalFusionParameters& p, int threads);
   void predict(std::span<const ConstPlane> in, const TemporalFusionParameters& p, const MotionField& field,
                int block_row, Scratch& s);
   void move_row(const StatePlane& plane, int y, const MotionField& field, int block_row,
                 std::uint16_t* to) const;
   void move_variance(int row, const MotionField& field, int block_row);
-  void decide(std::span<const ConstPlane> in, int block_row, Scratch& s);
+  void decide(std::span<const ConstPlane> in, double sigma, int block_row, Scratch& s);
   void compare_means(const MeanMap& mean, int first, int last, Scratch& s);
 
   [[nodiscard]] int block_rows() const { return ceil_divide(cell_rows, kCellsABlock); }
@@ -501,6 +515,7 @@ void TemporalFusion::State::prepare(std::span<const ConstPlane> guide_planes,
     square.resize(cells, cell_rows);
     moved.resize(cells, cell_rows);
     variance.resize(cells, cell_rows);
+    deviation.resize(cells, cell_rows);
     fresh.assign(static_cast<std::size_t>(block_rows()), 0);
     has_before = is_remembered = false;
   }
@@ -510,7 +525,7 @@ void TemporalFusion::State::prepare(std::span<const ConstPlane> guide_planes,
 }
 
 // The frame as it is.
-void TemporalFusion::State::start(std::span<const ConstPlane> in, int threads) {
+void TemporalFusion::State::start(std::span<const ConstPlane> in, double sigma, int threads) {
   const auto read_row = HWY_DYNAMIC_DISPATCH(read_row);
   Workers::shared().run(block_rows(), threads, [&](int block_row, int) {
     for (std::size_t i = 0; i < planes.size(); ++i) {
@@ -522,6 +537,7 @@ void TemporalFusion::State::start(std::span<const ConstPlane> in, int threads) {
     }
     for (int y = block_row * kCellsABlock; y < last_cell_row(block_row); ++y) {
       std::fill_n(variance.row(y), cells, std::uint16_t{65535});
+      std::fill_n(deviation.row(y), cells, static_cast<std::uint16_t>(std::lround(256 * sigma)));
     }
   });
 }
@@ -622,7 +638,7 @@ void TemporalFusion::State::compare_means(const MeanMap& mean, int first, int la
 }
 
 // A row of blocks from x̂ to x.
-void TemporalFusion::State::decide(std::span<const ConstPlane> in, int block_row, Scratch& s) {
+void TemporalFusion::State::decide(std::span<const ConstPlane> in, double sigma, int block_row, Scratch& s) {
   const auto read_row = HWY_DYNAMIC_DISPATCH(read_row);
   const auto square_means = HWY_DYNAMIC_DISPATCH(square_means);
   const auto gain_row = HWY_DYNAMIC_DISPATCH(gain_row);
@@ -639,8 +655,9 @@ void TemporalFusion::State::decide(std::span<const ConstPlane> in, int block_row
   for (int row = first; row < last; ++row) {
     const auto five = square.around<2 * kSquareRadius + 1>(row);
     square_means(five.data(), cells, s.sum.data() + kMapMargin, s.square.data());
-    const GainRow gains = {s.square.data(), s.largest_row(row - first), moved.row(row), variance.row(row),
-                           s.gain.data()};
+    const GainRow gains = {
+        s.square.data(), s.largest_row(row - first), moved.row(row),           variance.row(row),
+        s.gain.data(),   deviation.row(row),         static_cast<float>(sigma)};
     fresh[static_cast<std::size_t>(block_row)] += gain_row(gains, cells);
     for (std::size_t i = 0; i < planes.size(); ++i) {
       StatePlane& plane = planes[i];
@@ -659,14 +676,14 @@ void TemporalFusion::State::fuse(std::span<const ConstPlane> in, const TemporalF
     predict(in, p, field, block_row, scratch[static_cast<std::size_t>(slot)]);
   });
   Workers::shared().run(block_rows(), threads, [&](int block_row, int slot) {
-    decide(in, block_row, scratch[static_cast<std::size_t>(slot)]);
+    decide(in, p.sigma, block_row, scratch[static_cast<std::size_t>(slot)]);
   });
   int all_fresh = 0;
   for (const int n : fresh) {
     all_fresh += n;
   }
   if (all_fresh > kCutShare * cells * cell_rows) {
-    start(in, threads);
+    start(in, p.sigma, threads);
   }
 }
 
@@ -694,7 +711,7 @@ void TemporalFusion::fuse(std::span<const ConstPlane> guides, std::span<const Co
     }
     s.fuse(in, parameters, threads);
   } else {
-    s.start(in, threads);
+    s.start(in, parameters.sigma, threads);
   }
   s.has_before = true;
   s.is_remembered = false;
@@ -712,13 +729,9 @@ std::span<const ConstPlane> TemporalFusion::others() const {
   return std::span(state_->views).subspan(std::min(state_->guides, state_->views.size()));
 }
 
-ConstPlane TemporalFusion::variance() const {
-  const auto& v = state_->variance;
-  if (v.rows == 0) {
-    return {};
-  }
-  return {reinterpret_cast<const std::byte*>(v.row(0)), v.cells, v.rows, v.stride * 2, 16, 1, 0};
-}
+ConstPlane TemporalFusion::variance() const { return view_of(state_->variance); }
+
+ConstPlane TemporalFusion::deviation() const { return view_of(state_->deviation); }
 
 void TemporalFusion::remember(std::span<const ConstPlane> filtered_guides) {
   if (!state_->has_before) {

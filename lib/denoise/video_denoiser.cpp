@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "nonlocal/error.h"
 #include "nonlocal/non_local_means.h"
@@ -26,22 +28,51 @@ class Input {
   std::size_t count_;
 };
 
+// Planes with memory of their own.
+class OwnPlanes {
+ public:
+  // Of the size and depth of `planes`. Allocates nothing but for larger ones than ever.
+  std::span<const Plane> like(std::span<const Plane> planes) {
+    const Plane& first = planes[0];
+    const std::ptrdiff_t stride = static_cast<std::ptrdiff_t>(first.width) * first.bytes_per_sample();
+    const std::size_t bytes = static_cast<std::size_t>(stride) * first.height;
+    if (bytes_.size() < bytes * planes.size()) {
+      bytes_.resize(bytes * planes.size());
+    }
+    planes_.clear();
+    for (std::size_t i = 0; i < planes.size(); ++i) {
+      planes_.push_back({bytes_.data() + i * bytes, first.width, first.height, stride, first.bit_depth});
+    }
+    return planes_;
+  }
+
+ private:
+  std::vector<std::byte> bytes_;
+  std::vector<Plane> planes_;
+};
+
+// A frame with its noise.
+struct Noisy {
+  std::span<const ConstPlane> luma;
+  std::span<const ConstPlane> chroma;
+  ConstPlane variance;   // of what noise is left after fusion
+  ConstPlane deviation;  // the same
+};
+
 NonLocalMeansParameters luma_parameters(const VideoDenoiserParameters& p) {
   return {p.patch_size, p.search_size, p.sigma, p.strength, p.threads};
 }
 
-bool is_half(int size, int whole) { return whole > 1 && size < whole; }
-
 NonLocalMeansParameters parameters_of_chroma(const VideoDenoiserParameters& p, const ConstPlane& luma,
                                              const ConstPlane& chroma) {
-  NonLocalMeansParameters own = luma_parameters(p);
-  own.sigma = p.chroma_sigma;
-  own.strength = p.chroma_strength;
+  const NonLocalMeansParameters own = {p.patch_size, p.search_size, p.chroma_sigma, p.chroma_strength,
+                                       p.threads};
+  const auto is_half = [](int size, int whole) { return whole > 1 && size < whole; };
   return chroma_parameters(own, is_half(chroma.width, luma.width) && is_half(chroma.height, luma.height));
 }
 
-// The variance of a plane's noise: the last row of a field may have no chroma.
-ConstPlane variance_of(ConstPlane variance, const ConstPlane& plane) {
+// The last row of an interlaced field may have no chroma.
+ConstPlane cropped(ConstPlane variance, const ConstPlane& plane) {
   variance.height = variance.height == plane.height + 1 ? plane.height : variance.height;
   return variance;
 }
@@ -56,58 +87,50 @@ void check(std::span<const Plane> luma, std::span<const Plane> chroma) {
 }  // namespace
 
 struct VideoDenoiser::State {
+  TemporalFusion fusion;
   NonLocalMeans luma;
   NonLocalMeans chroma;
-  TemporalFusion fusion;
+  std::optional<RefinementNetwork> network;
+  OwnPlanes estimates;  // what the network refines
 
-  void filter_frame(std::span<const Plane> luma_planes, std::span<const Plane> chroma_planes,
-                    const VideoDenoiserParameters& p);
-  void filter_fused(std::span<const Plane> luma_planes, std::span<const Plane> chroma_planes,
-                    const VideoDenoiserParameters& p);
+  Noisy fuse(const Noisy& frame, const VideoDenoiserParameters& p);
+  void filter_luma(const Noisy& noisy, std::span<const Plane> out, std::span<const Plane> joint_out,
+                   const VideoDenoiserParameters& p);
+  void filter_chroma(const Noisy& noisy, std::span<const Plane> out, const VideoDenoiserParameters& p);
 };
 
-// By itself.
-void VideoDenoiser::State::filter_frame(std::span<const Plane> luma_planes,
-                                        std::span<const Plane> chroma_planes,
-                                        const VideoDenoiserParameters& p) {
-  const Input luma_in(luma_planes);
-  const Input chroma_in(chroma_planes);
-  const bool filters_luma = p.sigma > 0 && p.strength > 0;
-  const bool filters_chroma = !chroma_planes.empty() && p.chroma_strength > 0;
-  if (p.joint_chroma && filters_luma && filters_chroma) {
-    luma.filter({luma_in.all(), luma_planes, chroma_in.all(), chroma_planes, {}}, luma_parameters(p));
-    return;
-  }
-  if (filters_luma) {
-    luma.filter(luma_in.all(), luma_planes, luma_parameters(p));
-  }
-  if (filters_chroma && p.chroma_sigma > 0) {
-    chroma.filter(chroma_in.all(), chroma_planes,
-                  parameters_of_chroma(p, luma_in.all()[0], chroma_in.all()[0]));
+Noisy VideoDenoiser::State::fuse(const Noisy& frame, const VideoDenoiserParameters& p) {
+  const bool with_chroma = p.chroma_sigma > 0 && p.chroma_strength > 0;
+  TemporalFusionParameters own;
+  own.sigma = p.sigma;
+  own.other_sigma = with_chroma ? p.chroma_sigma : p.sigma;
+  own.deviation_scale = p.strength;
+  own.threads = p.threads;
+  fusion.fuse(frame.luma, with_chroma ? frame.chroma : std::span<const ConstPlane>(), own);
+  return {fusion.guides(), fusion.others(), fusion.variance(), fusion.deviation()};
+}
+
+// And chroma, where it is to have the same weights.
+void VideoDenoiser::State::filter_luma(const Noisy& noisy, std::span<const Plane> out,
+                                       std::span<const Plane> joint_out, const VideoDenoiserParameters& p) {
+  const std::span<const Plane> estimate = network ? estimates.like(out) : out;
+  const auto joint_in = joint_out.empty() ? std::span<const ConstPlane>() : noisy.chroma;
+  luma.filter({noisy.luma, estimate, joint_in, joint_out, noisy.variance}, luma_parameters(p));
+  for (std::size_t i = 0; network && i < out.size(); ++i) {
+    if (noisy.deviation.data != nullptr) {
+      network->refine(noisy.luma[i], estimate[i], noisy.deviation, out[i], p.threads);
+    } else {
+      network->refine(noisy.luma[i], estimate[i], std::min(p.sigma * p.strength, 255.0), out[i], p.threads);
+    }
   }
 }
 
-// Fused with those before.
-void VideoDenoiser::State::filter_fused(std::span<const Plane> luma_planes,
-                                        std::span<const Plane> chroma_planes,
-                                        const VideoDenoiserParameters& p) {
-  const bool filters_chroma = !chroma_planes.empty() && p.chroma_strength > 0 && p.chroma_sigma > 0;
-  const Input luma_in(luma_planes);
-  const Input chroma_in(filters_chroma ? chroma_planes : chroma_planes.first(0));
-  fusion.fuse(luma_in.all(), chroma_in.all(),
-              {p.sigma, filters_chroma ? p.chroma_sigma : p.sigma, p.threads});
-  const ConstPlane variance = fusion.variance();
-  if (p.joint_chroma && filters_chroma) {
-    luma.filter({fusion.guides(), luma_planes, fusion.others(), chroma_planes, variance}, luma_parameters(p));
-  } else {
-    luma.filter({fusion.guides(), luma_planes, {}, {}, variance}, luma_parameters(p));
-    if (filters_chroma) {
-      const ConstPlane& first = fusion.others()[0];
-      chroma.filter({fusion.others(), chroma_planes, {}, {}, variance_of(variance, first)},
-                    parameters_of_chroma(p, fusion.guides()[0], first));
-    }
-  }
-  fusion.remember(luma_in.all());
+void VideoDenoiser::State::filter_chroma(const Noisy& noisy, std::span<const Plane> out,
+                                         const VideoDenoiserParameters& p) {
+  const ConstPlane variance =
+      noisy.variance.data != nullptr ? cropped(noisy.variance, noisy.chroma[0]) : noisy.variance;
+  chroma.filter({noisy.chroma, out, {}, {}, variance},
+                parameters_of_chroma(p, noisy.luma[0], noisy.chroma[0]));
 }
 
 VideoDenoiser::VideoDenoiser() : state_(std::make_unique<State>()) {}
@@ -115,14 +138,37 @@ VideoDenoiser::~VideoDenoiser() = default;
 VideoDenoiser::VideoDenoiser(VideoDenoiser&&) noexcept = default;
 VideoDenoiser& VideoDenoiser::operator=(VideoDenoiser&&) noexcept = default;
 
+void VideoDenoiser::refine_with(const std::string& model_file, NetworkPrecision precision) {
+  state_->network = RefinementNetwork(model_file, precision);
+}
+
+void VideoDenoiser::do_not_refine() { state_->network.reset(); }
+
 void VideoDenoiser::filter(std::span<const Plane> luma, std::span<const Plane> chroma,
-                           const VideoDenoiserParameters& parameters) {
+                           const VideoDenoiserParameters& p) {
   check(luma, chroma);
-  if (parameters.temporal && parameters.sigma > 0 && parameters.strength > 0) {
-    state_->filter_fused(luma, chroma, parameters);
+  State& s = *state_;
+  const Input luma_in(luma);
+  const Input chroma_in(chroma);
+  const bool filters_luma = p.sigma > 0 && p.strength > 0;
+  const bool is_joint = p.joint_chroma && filters_luma && p.chroma_strength > 0;
+  const bool filters_chroma =
+      !chroma.empty() && p.chroma_strength > 0 && (p.chroma_sigma > 0 || (is_joint && !p.temporal));
+  Noisy noisy = {luma_in.all(), chroma_in.all(), {}, {}};
+  const bool fuses = p.temporal && filters_luma;
+  if (fuses) {
+    noisy = s.fuse(noisy, p);
   } else {
-    state_->fusion.reset();
-    state_->filter_frame(luma, chroma, parameters);
+    s.fusion.reset();
+  }
+  if (filters_luma) {
+    s.filter_luma(noisy, luma, is_joint && filters_chroma ? chroma : std::span<const Plane>(), p);
+  }
+  if (filters_chroma && !is_joint) {
+    s.filter_chroma(noisy, chroma, p);
+  }
+  if (fuses) {
+    s.fusion.remember(luma_in.all());
   }
 }
 

@@ -75,7 +75,7 @@ double error_of(const TemporalFusion& fusion, const Camera& camera, int t) {
 }
 
 void fuse(TemporalFusion& fusion, const Image& frame, double sigma, int threads = 1) {
-  fusion.fuse(frame.views(), {}, {sigma, sigma, threads});
+  fusion.fuse(frame.views(), {}, {sigma, sigma, 1, threads});
 }
 
 class EveryTarget : public ::testing::TestWithParam<std::string> {
@@ -283,7 +283,7 @@ TEST(TemporalFusion, AnySizeServesAndOthersFollow) {
       for (int t = 0; t < 4; ++t) {
         const Image luma = camera.frame(t);
         const Image other = chroma.frame(t);
-        fusion.fuse(luma.views(), other.views(), {15, 15, 1});
+        fusion.fuse(luma.views(), other.views(), {15, 15, 1, 1});
         fusion.remember(fusion.guides());
       }
       ASSERT_EQ(fusion.others().size(), 1U);

@@ -23,8 +23,9 @@ namespace nonlocal {
 
 struct TemporalFusionParameters {
   double sigma = 10;  // standard deviation of the noise of `guides`, in 8-bit code values; above 0, to 100
-  double other_sigma = 10;  // that of `others`
-  int threads = 0;          // 0: as many as the machine has; the output does not depend on it
+  double other_sigma = 10;     // that of `others`
+  double deviation_scale = 1;  // what deviation() is multiplied by, 0 or more
+  int threads = 0;             // 0: as many as the machine has; the output does not depend on it
 };
 
 // Fuses frames one after another; keeps its memory between frames of one geometry, so that a frame costs no
@@ -49,6 +50,10 @@ class NONLOCAL_API TemporalFusion {
   // The variance of what is left of the noise as a share of sigma², in 65535ths: 16 bits, half as many
   // columns and rows as the guides, rounded up. NonLocalMeansFrame takes it.
   [[nodiscard]] ConstPlane variance() const;
+
+  // The same as a standard deviation of the guides' noise in 8-bit code values, times deviation_scale, at a
+  // bit depth of 16. RefinementNetwork takes it.
+  [[nodiscard]] ConstPlane deviation() const;
 
   // To be told after each frame: the guides as they left the spatial filter. Motion is found on them. Of any
   // depth; without it motion is found on what is fused, which is noisier.

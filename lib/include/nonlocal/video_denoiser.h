@@ -1,25 +1,31 @@
-// The denoiser of a video's frames, whole: fusion over time, then non-local means of what noise is left. It
-// is what the element nonlocaldenoise runs.
+// The denoiser of a video's frames, whole: fusion over time, then non-local means of what noise is left, then
+// a network that gives back what averaging took. It is what the element nonlocaldenoise runs.
 #pragma once
 
 #include <memory>
 #include <span>
+#include <string>
 
 #include "nonlocal/export.h"
 #include "nonlocal/plane.h"
+#include "nonlocal/refinement.h"
 
 namespace nonlocal {
 
 struct VideoDenoiserParameters {
-  double sigma = 10;  // standard deviation of the noise in 8-bit code values, 0 to 100: of luma, or of RGB,
-  double chroma_sigma = 10;    // of the chroma planes
-  double strength = 1;         // 0 (leaves it as it is) to 10: multiplies h on luma, or on RGB,
-  double chroma_strength = 1;  // on the chroma planes
-  int patch_size = 5;          // as of NonLocalMeansParameters
-  int search_size = 11;        // that of luma; chroma_parameters() says what suits chroma
-  bool joint_chroma = false;   // chroma is averaged with the weights of luma
-  bool temporal = true;        // fuses frames; where it is false each is filtered by itself
-  int threads = 0;             // 0: as many as the machine has; the output does not depend on it
+  // Standard deviation of the noise in 8-bit code values, 0 to 100: of luma, or of RGB; and of the chroma
+  // planes.
+  double sigma = 10;
+  double chroma_sigma = 10;
+  // 0 (leaves it as it is) to 10: multiplies h, and the noise that the network is told of, on luma, or on
+  // RGB; and h on the chroma planes.
+  double strength = 1;
+  double chroma_strength = 1;
+  int patch_size = 5;         // as of NonLocalMeansParameters
+  int search_size = 11;       // that of luma; chroma_parameters() says what suits chroma
+  bool joint_chroma = false;  // chroma is averaged with the weights of luma
+  bool temporal = true;       // fuses frames; where it is false each is filtered by itself
+  int threads = 0;            // 0: as many as the machine has; the output does not depend on it
 };
 
 // Filters frames one after another, in place and without delay. It keeps its memory between frames of one
@@ -30,6 +36,12 @@ class NONLOCAL_API VideoDenoiser {
   ~VideoDenoiser();
   VideoDenoiser(VideoDenoiser&&) noexcept;
   VideoDenoiser& operator=(VideoDenoiser&&) noexcept;
+
+  // From now on the network of this file refines luma, or R, G and B each; find_model() says where the
+  // library's are. To begin with none does. Throws what RefinementNetwork throws, and then leaves all as it
+  // was.
+  void refine_with(const std::string& model_file, NetworkPrecision precision = NetworkPrecision::kAutomatic);
+  void do_not_refine();
 
   // `luma` is one plane, or R, G and B; `chroma` none or two planes, of as many columns and rows or half of
   // them, rounded either way. Throws InvalidArgument if planes do not fit or a parameter is out of range.
