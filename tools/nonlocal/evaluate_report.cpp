@@ -41,7 +41,7 @@ figure { margin: 0; }
 figure img { display: block; image-rendering: pixelated; max-width: 100%; }
 figure img + img { margin-top: 3px; }
 figcaption { font-size: 0.9em; }
-svg { width: 100%; max-width: 860px; height: auto; }
+svg { width: 100%; max-width: 960px; height: auto; }
 code { font-size: 0.9em; }
 </style>
 )";
