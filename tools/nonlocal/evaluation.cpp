@@ -144,7 +144,7 @@ class Evaluator {
   void fill(EvaluationRow& row, Filter filter) {
     for (size_t i = 0; i < noisy_.size(); ++i) {
       const Filtered filtered = filter(noisy_[i]);
-      measure(row, material_.sequences[i], filtered, options_.measure_from, tick(row.name));
+      measure(row, material_.sequences[i], filtered, options_.measure_from, tick(row.title));
       keep_shown(row, evaluation_.regions, i, filtered);
     }
   }
