@@ -394,6 +394,14 @@ TEST_F(EvaluateTest, ReportShowsAll) {
   EXPECT_EQ(there, shown);
 }
 
+TEST_F(EvaluateTest, ReportCountsFramesAsTheClipDoes) {
+  make_clip(6);
+  evaluate("clean.mkv --start 2 --frames 3 --measure-from 1 --preset fast --report page");
+  const std::string page = text("page/index.html");
+  EXPECT_NE(page.find("3 frames of 64x48, I420; frames 3 to 4 count in the means"), std::string::npos);
+  EXPECT_NE(page.find("clean.mkv frame 4"), std::string::npos);
+}
+
 TEST_F(EvaluateTest, RefusesWhatCannotBe) {
   make_clip(2);
   must(

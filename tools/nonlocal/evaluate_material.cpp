@@ -201,15 +201,18 @@ Material read_material(const MaterialOptions& options) {
   return is_folder ? read_pictures(chosen) : read_clip(chosen);
 }
 
-std::vector<Sequence> with_noise(const std::vector<Sequence>& clean, double sigma, uint64_t seed) {
+std::vector<Sequence> with_noise(const std::vector<Sequence>& clean, double sigma, uint64_t seed,
+                                 const Tick& tick) {
   std::vector<Sequence> noisy;
   uint64_t index = 0;
   for (const Sequence& sequence : clean) {
     noisy.push_back({sequence.name, sequence.info, {}});
     for (const Planes& planes : sequence.frames) {
+      check_interrupted();
       cv::RNG rng(frame_seed(seed, index++));
       Planes& copies = noisy.back().frames.emplace_back();
       for (const cv::Mat& plane : planes) add_noise(copies.emplace_back(plane.clone()), sigma, rng);
+      tick(1);
     }
   }
   return noisy;

@@ -4,12 +4,16 @@
 #include <gst/video/video.h>
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "planes.h"
 
 namespace nonlocal::tools {
+
+// Called now and then in long work, with the frames done since the last call: 0 is a sign of life.
+using Tick = std::function<void(int64_t frames)>;
 
 // Frames that follow each other: a clip, or one still picture.
 struct Sequence {
@@ -47,6 +51,7 @@ constexpr size_t kMemory = size_t{512} << 20;
 Material read_material(const MaterialOptions& options);
 
 // Every plane of every frame with noise of `sigma`, rounded and clipped to 8 bits: once, whoever filters it.
-std::vector<Sequence> with_noise(const std::vector<Sequence>& clean, double sigma, uint64_t seed);
+std::vector<Sequence> with_noise(const std::vector<Sequence>& clean, double sigma, uint64_t seed,
+                                 const Tick& tick);
 
 }  // namespace nonlocal::tools

@@ -41,7 +41,7 @@ figure { margin: 0; }
 figure img { display: block; image-rendering: pixelated; max-width: 100%; }
 figure img + img { margin-top: 3px; }
 figcaption { font-size: 0.9em; }
-svg { width: 100%; max-width: 860px; height: auto; }
+svg { width: 100%; max-width: 960px; height: auto; }
 code { font-size: 0.9em; }
 </style>
 )";
@@ -127,11 +127,12 @@ class Report {
  private:
   void introduction() {
     const cv::Size size = material_.sequences[0].size();
+    const int64_t start = options_.material.start;
     html_ += "<p>";
     if (material_.is_clip)
       html_ += formatted("%ld frames of %dx%d, %s; frames %ld to %ld count in the means.",
                          long(material_.count()), size.width, size.height, material_.format.c_str(),
-                         long(options_.measure_from), long(material_.count() - 1));
+                         long(start + options_.measure_from), long(start + material_.count() - 1));
     else
       html_ += formatted("%ld pictures, %s; each is filtered by itself, from a fresh start.",
                          long(material_.count()), material_.format.c_str());
@@ -188,10 +189,13 @@ class Report {
   void pictures(const SigmaResult& result, size_t index) {
     const ShownRegion& region = evaluation_.regions[index];
     const Sequence& sequence = material_.sequences[region.sequence];
-    html_ += formatted("<h3>%s: %s%s, at %d, %d</h3>\n", html_escaped(region.why).c_str(),
-                       html_escaped(sequence.name).c_str(),
-                       material_.is_clip ? formatted(" frame %zu", region.frame).c_str() : "", region.place.x,
-                       region.place.y);
+    html_ +=
+        formatted("<h3>%s: %s%s, at %d, %d</h3>\n", html_escaped(region.why).c_str(),
+                  html_escaped(sequence.name).c_str(),
+                  material_.is_clip
+                      ? formatted(" frame %ld", long(options_.material.start) + long(region.frame)).c_str()
+                      : "",
+                  region.place.x, region.place.y);
     html_ += formatted(
         "<p>Enlarged %d times, without smoothing. Below each, its difference to the clean one, luma, times "
         "%d,"
@@ -231,8 +235,10 @@ class Report {
   // Without the noisy frames, whose curve is flat and far below.
   void curves(const SigmaResult& result) {
     if (material_.count() < 2) return;
-    SvgPlot plot{
-        material_.is_clip ? "frame" : "picture, in the order of their names", "PSNR of luma, dB", 0, {}};
+    SvgPlot plot{material_.is_clip ? "frame" : "picture, in the order of their names",
+                 "PSNR of luma, dB",
+                 static_cast<int>(options_.material.start),
+                 {}};
     for (const EvaluationRow& row : result.rows)
       if (row.is_measured() && row.name != "noisy") plot.lines.push_back({row.title, row.psnr[0]});
     html_ += formatted("<h3>PSNR of each %s</h3>\n", material_.is_clip ? "frame" : "picture") + to_svg(plot);

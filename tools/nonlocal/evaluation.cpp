@@ -22,10 +22,10 @@ double mean(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-// Counts the frames that all filters have done.
+// Counts the frames that noise was added to, that all filters have done, and that were measured.
 class Work {
  public:
-  Work(int64_t expected, bool quiet) : progress_(expected, quiet, "filtered frame") {}
+  Work(int64_t expected, bool quiet) : progress_(expected, quiet, "step") {}
 
   // For work that was not known beforehand: `frames` were planned for it, whatever it took.
   void finish_part(int64_t frames) {
@@ -54,7 +54,6 @@ void measure(EvaluationRow& row, const Sequence& clean, const Filtered& filtered
   row.ssim.resize(planes);
   for (size_t t = 0; t < clean.frames.size(); ++t) {
     check_interrupted();
-    tick(0);
     const Planes& out = filtered.frames[t];
     const bool counts = static_cast<int64_t>(t) >= measure_from;
     for (size_t p = 0; p < planes; ++p) {
@@ -65,6 +64,7 @@ void measure(EvaluationRow& row, const Sequence& clean, const Filtered& filtered
     if (static_cast<int64_t>(t) > measure_from)
       row.flicker.push_back(
           plane_flicker(out[0], filtered.frames[t - 1][0], clean.frames[t][0], clean.frames[t - 1][0]));
+    tick(1);
   }
   row.ms.insert(row.ms.end(), filtered.ms.begin(), filtered.ms.end());
 }
@@ -109,7 +109,8 @@ class Evaluator {
   void run() {
     for (const double sigma : sigmas_of(options_, material_)) {
       sigma_ = sigma;
-      noisy_ = with_noise(material_.sequences, sigma, options_.seed);
+      noisy_ = with_noise(material_.sequences, sigma, options_.seed, tick("adding noise"));
+      work_.finish_part(material_.count());
       if (options_.keeps_pictures && evaluation_.regions.empty()) choose_regions();
       SigmaResult& result = evaluation_.results.emplace_back();
       result.sigma = sigma;
@@ -121,13 +122,13 @@ class Evaluator {
 
  private:
   [[nodiscard]] int64_t expected_frames() const {
-    int64_t frames = material_.count() * std::ssize(options_.presets);
+    int64_t frames = material_.count() * (2 + 2 * std::ssize(options_.presets));
     for (const NamedEvaluatedPeer& peer : peers_) frames += expected_frames(peer);
     return frames * std::ssize(sigmas_of(options_, material_)) + frames_to_choose_regions();
   }
 
   [[nodiscard]] int64_t expected_frames(const NamedEvaluatedPeer& peer) const {
-    return peer.peer ? material_.count() + expected_frames_tried(*peer.peer, material_) : 0;
+    return peer.peer ? 2 * material_.count() + expected_frames_tried(*peer.peer, material_) : 0;
   }
 
   [[nodiscard]] int64_t frames_to_choose_regions() const {
@@ -143,7 +144,7 @@ class Evaluator {
   void fill(EvaluationRow& row, Filter filter) {
     for (size_t i = 0; i < noisy_.size(); ++i) {
       const Filtered filtered = filter(noisy_[i]);
-      measure(row, material_.sequences[i], filtered, options_.measure_from, tick(row.name));
+      measure(row, material_.sequences[i], filtered, options_.measure_from, tick(row.title));
       keep_shown(row, evaluation_.regions, i, filtered);
     }
   }
@@ -151,6 +152,7 @@ class Evaluator {
   EvaluationRow unfiltered() {
     EvaluationRow row{"noisy", "noisy", "", true, "", {}, {}, {}, {}, {}, {}};
     fill(row, [](const Sequence& noisy) { return Filtered{noisy.frames, {}, {}}; });
+    work_.finish_part(material_.count());
     return row;
   }
 
@@ -166,7 +168,7 @@ class Evaluator {
     EvaluationRow row{preset, "nonlocaldenoise " + preset, element_text(set), true, "", {}, {}, {}, {}, {},
                       {}};
     fill(row, [&](const Sequence& noisy) { return run_element(noisy, set, tick(row.title)); });
-    work_.finish_part(material_.count());
+    work_.finish_part(2 * material_.count());
     return row;
   }
 

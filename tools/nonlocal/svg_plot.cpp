@@ -9,10 +9,10 @@
 namespace nonlocal::tools {
 namespace {
 
-constexpr double kWidth = 860;
+constexpr double kWidth = 960;
 constexpr double kHeight = 340;
 constexpr double kLeft = 56;
-constexpr double kRight = 250;  // the legend's
+constexpr double kRight = 350;  // the legend's
 constexpr double kTop = 12;
 constexpr double kBottom = 44;
 constexpr double kLegendStep = 20;
