@@ -19,10 +19,10 @@ struct Strengths {
   double chroma;
 };
 
-// Each frame is filtered by itself unless `temporal` says otherwise.
+// Each frame is filtered by itself unless `temporal` says otherwise, and not refined.
 void configure(Harness& harness, const Strengths& strengths, const char* temporal = "off") {
   harness.set("sigma", std::to_string(kSigma)).set("patch-size", "3").set("search-size", "5");
-  harness.set("temporal", temporal);
+  harness.set("temporal", temporal).set("refinement", "off");
   harness.set("strength", std::to_string(strengths.luma))
       .set("chroma-strength", std::to_string(strengths.chroma));
 }

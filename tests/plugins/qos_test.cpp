@@ -69,7 +69,11 @@ TEST(Qos, ARunWithoutAClockDropsNothing) {
 // As many frames out as in, a smaller window, and a message at each step.
 TEST(Adaptive, LateEventsMakeTheWindowSmallerInsteadOfDroppingFrames) {
   Harness harness(kInfo);
-  harness.set("adaptive", "true").set("search-size", "21").set("sigma", "20").set("temporal", "off");
+  harness.set("adaptive", "true")
+      .set("search-size", "21")
+      .set("sigma", "20")
+      .set("preset", "fast")
+      .set("patch-size", "5");
   std::vector<int> sizes;
   Bytes last;
   int index = 0;
@@ -94,7 +98,8 @@ TEST(Adaptive, LateEventsMakeTheWindowSmallerInsteadOfDroppingFrames) {
   EXPECT_EQ(sizes.front(), 21);
   EXPECT_EQ(sizes.back(), 5);
   EXPECT_GT(sizes.size(), 3u);
-  EXPECT_EQ(last, filter_all(kInfo, {"sigma=20", "search-size=5", "temporal=off"}, 1, index - 1)[0]);
+  EXPECT_EQ(last,
+            filter_all(kInfo, {"sigma=20", "search-size=5", "preset=fast", "patch-size=5"}, 1, index - 1)[0]);
 
   // With nothing left to give, falling behind for good would be worse than a gap.
   bool dropped = false;
@@ -118,7 +123,11 @@ TEST(Adaptive, LateEventsMakeTheWindowSmallerInsteadOfDroppingFrames) {
 
 TEST(Adaptive, TurningItOffRestoresTheWindow) {
   Harness harness(kInfo);
-  harness.set("adaptive", "true").set("search-size", "21").set("sigma", "20").set("temporal", "off");
+  harness.set("adaptive", "true")
+      .set("search-size", "21")
+      .set("sigma", "20")
+      .set("preset", "fast")
+      .set("patch-size", "5");
   for (int i = 0; i < 30; ++i) {
     EXPECT_TRUE(harness.filter(noisy_frame(kInfo, i)));
     harness.send_qos(kFrameDuration / 2, i * kFrameDuration);
@@ -128,12 +137,16 @@ TEST(Adaptive, TurningItOffRestoresTheWindow) {
   const Buffer out = harness.filter(noisy_frame(kInfo, 100));
   ASSERT_TRUE(out);
   EXPECT_EQ(bytes_of(out.get()),
-            filter_all(kInfo, {"sigma=20", "search-size=21", "temporal=off"}, 1, 100)[0]);
+            filter_all(kInfo, {"sigma=20", "search-size=21", "preset=fast", "patch-size=5"}, 1, 100)[0]);
 }
 
 TEST(Adaptive, AFlushRestoresTheWindow) {
   Harness harness(kInfo);
-  harness.set("adaptive", "true").set("search-size", "21").set("sigma", "20").set("temporal", "off");
+  harness.set("adaptive", "true")
+      .set("search-size", "21")
+      .set("sigma", "20")
+      .set("preset", "fast")
+      .set("patch-size", "5");
   for (int i = 0; i < 30; ++i) {
     EXPECT_TRUE(harness.filter(noisy_frame(kInfo, i)));
     harness.send_qos(kFrameDuration / 2, i * kFrameDuration);
@@ -141,7 +154,8 @@ TEST(Adaptive, AFlushRestoresTheWindow) {
   harness.flush();
   const Buffer out = harness.filter(noisy_frame(kInfo, 0));
   ASSERT_TRUE(out);
-  EXPECT_EQ(bytes_of(out.get()), filter_all(kInfo, {"sigma=20", "search-size=21", "temporal=off"}, 1)[0]);
+  EXPECT_EQ(bytes_of(out.get()),
+            filter_all(kInfo, {"sigma=20", "search-size=21", "preset=fast", "patch-size=5"}, 1)[0]);
 }
 
 // A live source gives a frame only its own duration; frames that claim to last a nanosecond always take too

@@ -333,6 +333,7 @@ TEST(Settings, PresetsStandForSizesThatTheirOwnPropertiesOverrule) {
   const auto sizes = [](std::vector<std::string> settings) {
     settings.emplace_back("sigma=20");
     settings.emplace_back("temporal=off");
+    settings.emplace_back("refinement=off");
     return filter_all(kInfo, settings, 1)[0];
   };
   EXPECT_EQ(sizes({}), sizes({"preset=balanced"}));

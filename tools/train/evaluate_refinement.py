@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""PSNR on luma of a folder's pictures: noisy, estimated, refined. The noise is Gaussian, seeded, clipped, rounded."""
+"""PSNR on luma of pictures: noisy, estimated, refined. The noise is Gaussian, seeded, clipped and rounded to 8 bits."""
 import argparse
 import sys
 from pathlib import Path

@@ -16,7 +16,8 @@ import torch
 import network as networks
 import safetensors
 from estimate import BUILD, Estimate
-from samples import FUSED_SHARE, LEAST_SIGMA, MOST_SIGMA, SETS, Pool, Source, camera_noise, held_out_pictures, psnr, to_8_bit, training_pictures
+from samples import FUSED_SHARE, LEAST_SIGMA, MOST_SIGMA, SETS, Pool, Source
+from samples import camera_noise, held_out_pictures, psnr, to_8_bit, training_pictures
 
 HELD_OUT_SIGMAS = (2, 10, 25, 50)
 
@@ -39,11 +40,13 @@ class Training:
         self.steps = 0
         self.seconds = 0.0  # of training, all runs together
         self.history: list[str] = []
+        self.earlier = ""  # how the weights that this run began with were trained
         self.best = -1.0
         self.rng = np.random.default_rng(options.seed)
         self.estimate = Estimate(options.patch, options.search, options.strength, options.build)
         if options.resume:
             self._load()
+        self.first_step = self.steps
         # Another seed after resuming: not the same samples again.
         source_rng = np.random.default_rng([options.seed, self.steps])
         self.source = Source(training_pictures(options.data), self.estimate, source_rng)
@@ -59,6 +62,7 @@ class Training:
     def save(self) -> None:
         state = {"network": self.network.state_dict(), "optimizer": self.optimizer.state_dict()}
         state |= {key: getattr(self, key) for key in ("steps", "seconds", "history", "best")}
+        state["training"] = self.training()
         partial = self._checkpoint.with_suffix(".partial")
         torch.save(state, partial)
         partial.replace(self._checkpoint)
@@ -67,8 +71,10 @@ class Training:
         path = self.options.resume
         if path.suffix == ".safetensors":  # weights only
             self.network.load_state_dict(networks.load_network(path).state_dict())
+            self.earlier = safetensors.load(path)[1]["training"]
             return
         state = torch.load(path)
+        self.earlier = state.get("training", "")
         self.network.load_state_dict(state["network"])
         if self.options.restart_schedule:
             self.history = state["history"]
@@ -153,7 +159,8 @@ class Training:
                     self.report(np.mean(losses), (self.steps - first_step) / (now - last_report))
                     losses, last_report, first_step = [], time.monotonic(), self.steps
                 before = time.monotonic()
-        self.report(np.mean(losses), 0)
+        if losses:
+            self.report(np.mean(losses), 0)
 
     # Reports
 
@@ -178,23 +185,27 @@ class Training:
             self.best = float(np.mean(after))
             self.export(after)
 
-    def export(self, held_out: list[float]) -> None:
+    def training(self) -> str:
         o = self.options
-        training = (
-            f"{self.steps} steps of {o.batch} crops of {o.crop}x{o.crop}, Adam {o.rate:g} to {o.least_rate:g}, "
-            f"squared error over its usual value at s, sigma {LEAST_SIGMA:g} to {MOST_SIGMA:g}, "
-            f"noise clipped and rounded to 8 bits, {100 * FUSED_SHARE:.0f} % uneven and not rounded, seed {o.seed}"
+        now = (
+            f"{self.steps - self.first_step} steps of {o.batch} crops of {o.crop}x{o.crop}, "
+            f"Adam {o.rate:g} to {o.least_rate:g}, squared error over its usual value at s, "
+            f"sigma {LEAST_SIGMA:g} to {MOST_SIGMA:g}, noise clipped and rounded to 8 bits, "
+            f"{100 * FUSED_SHARE:.0f} % uneven and not rounded, seed {o.seed}"
         )
+        return f"{self.earlier}; then {now}" if self.earlier else now
+
+    def export(self, held_out: list[float]) -> None:
         measured = ", ".join(f"sigma {s}: {v:.2f}" for s, v in zip(HELD_OUT_SIGMAS, held_out))
         metadata = networks.shape_metadata(self.network) | {
             "estimate": str(self.estimate),
             "trained_on": ", ".join(SETS) + "; without the pictures of Kodak in live1",
-            "training": training,
+            "training": self.training(),
             "held_out_psnr": measured,
             "script": "tools/train/refinement.py",
             "license": "LGPL-2.1-or-later",
         }
-        safetensors.save(o.out, networks.weights(self.network), metadata)
+        safetensors.save(self.options.out, networks.weights(self.network), metadata)
 
 
 def main() -> None:
