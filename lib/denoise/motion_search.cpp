@@ -382,7 +382,7 @@ const MotionField& MotionSearch::search(std::span<const ConstPlane> planes, doub
   build(current_, planes, true, threads);
   // Noise alone makes one place a little more alike than another: to stay costs nothing.
   constexpr double kStill = 0.02 * kWindow * kWindow;
-  constexpr double kGood = 0.2 * kWindow * kWindow;
+  constexpr double kGood = 0.3 * kWindow * kWindow;
   const auto search_row = HWY_DYNAMIC_DISPATCH(search_row);
   for (std::size_t l = current_.size(); l-- > 0;) {
     RowSearch s = {current_[l],

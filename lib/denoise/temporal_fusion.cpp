@@ -35,7 +35,7 @@ constexpr int kSquareRadius = 2;
 
 // Of the clips that these were tried on none gains more than 0.2 dB by others.
 constexpr float kDead = 0.25F;           // of the mean square over 5 x 5 cells: what chance adds to it
-constexpr float kMeanGain = 5;           // of the squared mean, which tells less, but is surer
+constexpr float kMeanGain = 15;          // of the squared mean, which tells less, but is surer
 constexpr float kMeanDead = 0.1F;        // what chance adds to it
 constexpr float kCut = 4;                // beyond this x̂ is of something else
 constexpr float kLeastVariance = 0.02F;  // no more than 50 frames are remembered
