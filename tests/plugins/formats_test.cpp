@@ -185,6 +185,34 @@ TEST_P(Formats, FusedFramesAreWhatTheLibraryGives) {
   }
 }
 
+// Luma, or R, G and B, whether fused or not.
+TEST_P(Formats, RefinedFramesAreWhatTheLibraryGives) {
+  VideoDenoiserParameters parameters;
+  parameters.sigma = parameters.chroma_sigma = kSigma;
+  parameters.patch_size = 3;
+  parameters.search_size = 5;
+  const GstVideoInfo info = video_info(GetParam(), 17, kHeight);
+  for (const bool temporal : {false, true}) {
+    Harness harness(info);
+    configure(harness, {1, 1}, temporal ? "recursive" : "off");
+    harness.set("refinement", "refine_quality");
+    VideoDenoiser denoiser;
+    denoiser.refine_with(find_model("refine_quality"),
+                         is_supported(NetworkPrecision::kInt8)
+                             ? NetworkPrecision::kInt8  // of the preset balanced
+                             : NetworkPrecision::kAutomatic);
+    parameters.temporal = temporal;
+    for (int i = 0; i < 2; ++i) {
+      Buffer in = noisy_frame(info, i);
+      auto wanted = all_samples_of(in.get(), info);
+      denoise_components(denoiser, wanted, info, parameters);
+      const Buffer out = harness.filter(std::move(in));
+      ASSERT_TRUE(out);
+      EXPECT_EQ(all_samples_of(out.get(), info), wanted) << "frame " << i << ", temporal " << temporal;
+    }
+  }
+}
+
 TEST_P(Formats, PaddedAndOffsetPlanesGiveTheSamePixelsAndNothingElseIsWritten) {
   for (const int width : kWidths) {
     SCOPED_TRACE(width);

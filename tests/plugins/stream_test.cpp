@@ -344,6 +344,36 @@ TEST(Settings, PresetsStandForSizesThatTheirOwnPropertiesOverrule) {
   EXPECT_NE(sizes({"patch-size=7"}), sizes({}));
 }
 
+TEST(Settings, PresetsStandForNetworksThatTheirPropertyOverrules) {
+  const auto refined = [](std::vector<std::string> settings) {
+    for (const char* setting : {"sigma=20", "temporal=off", "patch-size=5", "search-size=11"}) {
+      settings.emplace_back(setting);
+    }
+    return filter_all(kInfo, settings, 1)[0];
+  };
+  EXPECT_EQ(refined({"preset=fast"}), refined({"refinement=off"}));
+  EXPECT_EQ(refined({}), refined({"refinement=refine_balanced"}));
+  EXPECT_EQ(refined({"preset=quality"}), refined({"preset=quality", "refinement=refine_quality"}));
+  EXPECT_NE(refined({}), refined({"refinement=off"}));
+  EXPECT_NE(refined({"preset=quality"}), refined({}));
+  EXPECT_NE(refined({"refinement=off"}), filter_all(kInfo, {"sigma=0"}, 1)[0]);
+}
+
+// In the midst of a stream: the next frame has them.
+TEST(Settings, AnotherPresetServesFromTheNextFrameOn) {
+  Harness harness(kInfo);
+  harness.set("sigma", "20").set("temporal", "off").set("preset", "fast");
+  EXPECT_TRUE(harness.filter(noisy_frame(kInfo, 0)));
+  for (const char* preset : {"balanced", "quality", "fast"}) {
+    harness.set("preset", preset);
+    const Buffer out = harness.filter(noisy_frame(kInfo, 1));
+    ASSERT_TRUE(out);
+    EXPECT_EQ(bytes_of(out.get()),
+              filter_all(kInfo, {"sigma=20", "temporal=off", "preset=" + std::string(preset)}, 1, 1)[0])
+        << preset;
+  }
+}
+
 TEST(Settings, EvenSizesAreRaisedByOne) {
   Harness harness(kInfo);
   harness.set("patch-size", "4").set("search-size", "10");
