@@ -372,9 +372,9 @@ void MotionSearch::build(Pyramid& pyramid, std::span<const ConstPlane> planes, b
   }
 }
 
-void MotionSearch::remember(std::span<const ConstPlane> planes, int threads) {
+void MotionSearch::remember(std::span<const ConstPlane> planes, bool is_noisy, int threads) {
   resize(before_, planes[0].width, planes[0].height);
-  build(before_, planes, false, threads);
+  build(before_, planes, is_noisy, threads);
 }
 
 const MotionField& MotionSearch::search(std::span<const ConstPlane> planes, double sigma, int threads) {

@@ -63,7 +63,8 @@ class PaddedPicture {
 class MotionSearch {
  public:
   // What the next frame will be compared with: the mean of the planes, which are of one size and depth.
-  void remember(std::span<const ConstPlane> planes, int threads);
+  // Smoothed a little where it is noisy, like the next frame.
+  void remember(std::span<const ConstPlane> planes, bool is_noisy, int threads);
 
   // The motion of the mean of `planes`, whose noise has the standard deviation sigma in 8-bit code values,
   // since what remember() was last given: of the same size. Allocates nothing but for a new size.

@@ -45,6 +45,7 @@ constexpr float kNew = 0.9F;             // a gain from which on a cell shows so
 struct GainRow {
   const float* square;       // mean of (y - x̂)² / sigma² around each cell
   const float* mean_square;  // the largest of the planes' squared means of y - x̂, without the noise's share
+  const std::uint16_t* own;  // n of y, in 65535ths
   const std::uint16_t* before;  // v of x̂, in 65535ths
   std::uint16_t* variance;      // v of x, in 65535ths
   std::uint16_t* gain;          // a, in 32767ths
@@ -143,9 +144,10 @@ void square_means(const uint16_t* const* rows, int cells, int32_t* HWY_RESTRICT 
   }
 }
 
-// The squared means over (2 radius + 1)² cells less what noise adds, noise * (1 + v); and a value beside.
-void squared_means(const int16_t* const* rows, int radius, const uint16_t* HWY_RESTRICT before, float noise,
-                   int cells, int32_t* HWY_RESTRICT sum, float* HWY_RESTRICT to) {
+// The squared means over (2 radius + 1)² cells less what noise adds, noise * (n + v); and a value beside.
+void squared_means(const int16_t* const* rows, int radius, const uint16_t* HWY_RESTRICT own,
+                   const uint16_t* HWY_RESTRICT before, float noise, int cells, int32_t* HWY_RESTRICT sum,
+                   float* HWY_RESTRICT to) {
   const int count = 2 * radius + 1;
   const float factor = 1 / (kUnit * static_cast<float>(count * count));
   sum_rows(rows, count, cells, sum);
@@ -155,7 +157,7 @@ void squared_means(const int16_t* const* rows, int radius, const uint16_t* HWY_R
       total += sum[i - 2] + sum[i + 2];
     }
     const float mean = static_cast<float>(total) * factor;
-    to[i] = mean * mean - noise * (1 + static_cast<float>(before[i]) / 65535);
+    to[i] = mean * mean - noise * (static_cast<float>(own[i] + before[i]) / 65535);
   }
 }
 
@@ -173,6 +175,7 @@ void raise_to_mean(const float* HWY_RESTRICT above, const float* HWY_RESTRICT ro
 int gain_row(const GainRow& r, int cells) {
   const float* HWY_RESTRICT square = r.square;
   const float* HWY_RESTRICT mean_square = r.mean_square;
+  const uint16_t* HWY_RESTRICT own = r.own;
   const uint16_t* HWY_RESTRICT before = r.before;
   uint16_t* HWY_RESTRICT variance = r.variance;
   uint16_t* HWY_RESTRICT gain = r.gain;
@@ -180,15 +183,16 @@ int gain_row(const GainRow& r, int cells) {
   const float sigma = 256 * r.sigma;
   int fresh = 0;
   for (int i = 0; i < cells; ++i) {
+    const float n = static_cast<float>(own[i]) / 65535;
     const float v = static_cast<float>(before[i]) / 65535;
-    const float by_square = square[i] - 1 - v - kDead;
-    const float by_mean = kMeanGain * (mean_square[i] - kMeanDead);
+    const float by_square = square[i] - n - v - n * kDead;
+    const float by_mean = kMeanGain * (mean_square[i] - n * kMeanDead);
     const float q = std::max(std::max(by_square, by_mean), 0.0F);
-    const float fused = (v + q) / (v + q + 1);
+    const float fused = (v + q) / (v + q + n);
     const float a = q > kCut ? 1.0F : fused;
     fresh += static_cast<int>(a + (1 - kNew));  // 1 above kNew
     gain[i] = static_cast<uint16_t>(static_cast<int>(a * 32767 + 0.5F));
-    const float left = std::max(a, kLeastVariance);
+    const float left = std::max(a * n, kLeastVariance);
     variance[i] = static_cast<uint16_t>(static_cast<int>(left * 65535 + 0.5F));
     deviation[i] = static_cast<uint16_t>(static_cast<int>(sigma * std::sqrt(left) + 0.5F));
   }
@@ -366,6 +370,15 @@ void check_parameters(const TemporalFusionParameters& p) {
   require(p.threads >= 0, "0 (all) or more threads", p.threads);
 }
 
+void check_variance(const ConstPlane& v, int cells, int cell_rows) {
+  if (v.data != nullptr && (v.width != cells || v.height != cell_rows || v.bit_depth != 16 || v.step != 1)) {
+    throw InvalidArgument("TemporalFusion: expected a variance of " + std::to_string(cells) + "x" +
+                          std::to_string(cell_rows) + " samples of 16 bits side by side, got " +
+                          std::to_string(v.width) + "x" + std::to_string(v.height) + " of " +
+                          std::to_string(v.bit_depth));
+  }
+}
+
 void check_all(std::span<const ConstPlane> guides, std::span<const ConstPlane> others) {
   if (guides.empty() || guides.size() > 4 || others.size() > 3) {
     throw InvalidArgument("TemporalFusion: expected 1 to 4 guides and 0 to 3 others, got " +
@@ -463,6 +476,7 @@ struct TemporalFusion::State {
   int cell_rows = 0;
   CellMap<std::uint16_t> square;
   std::vector<MeanMap> means;
+  CellMap<std::uint16_t> own;       // variance of y
   CellMap<std::uint16_t> moved;     // variance of x̂
   CellMap<std::uint16_t> variance;  // of x
   CellMap<std::uint16_t> deviation;
@@ -473,6 +487,7 @@ struct TemporalFusion::State {
   bool is_remembered = false;
 
   void prepare(std::span<const ConstPlane> guide_planes, std::span<const ConstPlane> others, int threads);
+  void take_variance(const ConstPlane& of_frame);
   void start(std::span<const ConstPlane> in, double sigma, int threads);
   void fuse(std::span<const ConstPlane> in, const TemporalFusionParameters& p, int threads);
   void predict(std::span<const ConstPlane> in, const TemporalFusionParameters& p, const MotionField& field,
@@ -513,6 +528,7 @@ void TemporalFusion::State::prepare(std::span<const ConstPlane> guide_planes,
       means[i].set(p.columns * p.rows * static_cast<int>(i == 0 ? guides : 1));
     }
     square.resize(cells, cell_rows);
+    own.resize(cells, cell_rows);
     moved.resize(cells, cell_rows);
     variance.resize(cells, cell_rows);
     deviation.resize(cells, cell_rows);
@@ -521,6 +537,18 @@ void TemporalFusion::State::prepare(std::span<const ConstPlane> guide_planes,
   }
   while (static_cast<int>(scratch.size()) < threads) {
     scratch.emplace_back().allocate(planes[0].width, cells);
+  }
+}
+
+// What is known of the frame's noise; without data it is sigma² everywhere.
+void TemporalFusion::State::take_variance(const ConstPlane& of_frame) {
+  for (int y = 0; y < cell_rows; ++y) {
+    if (of_frame.data == nullptr) {
+      std::fill_n(own.row(y), cells, std::uint16_t{65535});
+    } else {
+      std::memcpy(own.row(y), of_frame.row(y), static_cast<std::size_t>(cells) * sizeof(std::uint16_t));
+    }
+    own.pad(y);
   }
 }
 
@@ -536,8 +564,10 @@ void TemporalFusion::State::start(std::span<const ConstPlane> in, double sigma, 
       }
     }
     for (int y = block_row * kCellsABlock; y < last_cell_row(block_row); ++y) {
-      std::fill_n(variance.row(y), cells, std::uint16_t{65535});
-      std::fill_n(deviation.row(y), cells, static_cast<std::uint16_t>(std::lround(256 * sigma)));
+      std::copy_n(own.row(y), cells, variance.row(y));
+      std::transform(own.row(y), own.row(y) + cells, deviation.row(y), [&](std::uint16_t n) {
+        return static_cast<std::uint16_t>(std::lround(256 * sigma * std::sqrt(n / 65535.0)));
+      });
     }
   });
 }
@@ -628,8 +658,8 @@ void TemporalFusion::State::compare_means(const MeanMap& mean, int first, int la
   const auto raise_to_mean = HWY_DYNAMIC_DISPATCH(raise_to_mean);
   for (int row = first - 1; row <= last; ++row) {
     const auto five = mean.map.around<5>(std::clamp(row, 0, cell_rows - 1));
-    squared_means(five.data() + (2 - mean.radius), mean.radius, moved.row(row), mean.noise, cells,
-                  s.sum.data() + kMapMargin, s.squared_mean_row(row - first));
+    squared_means(five.data() + (2 - mean.radius), mean.radius, own.row(row), moved.row(row), mean.noise,
+                  cells, s.sum.data() + kMapMargin, s.squared_mean_row(row - first));
   }
   for (int row = 0; row < last - first; ++row) {
     raise_to_mean(s.squared_mean_row(row - 1), s.squared_mean_row(row), s.squared_mean_row(row + 1), cells,
@@ -655,9 +685,9 @@ void TemporalFusion::State::decide(std::span<const ConstPlane> in, double sigma,
   for (int row = first; row < last; ++row) {
     const auto five = square.around<2 * kSquareRadius + 1>(row);
     square_means(five.data(), cells, s.sum.data() + kMapMargin, s.square.data());
-    const GainRow gains = {
-        s.square.data(), s.largest_row(row - first), moved.row(row),           variance.row(row),
-        s.gain.data(),   deviation.row(row),         static_cast<float>(sigma)};
+    const GainRow gains = {s.square.data(),    s.largest_row(row - first), own.row(row),
+                           moved.row(row),     variance.row(row),          s.gain.data(),
+                           deviation.row(row), static_cast<float>(sigma)};
     fresh[static_cast<std::size_t>(block_row)] += gain_row(gains, cells);
     for (std::size_t i = 0; i < planes.size(); ++i) {
       StatePlane& plane = planes[i];
@@ -702,9 +732,11 @@ void TemporalFusion::fuse(std::span<const ConstPlane> guides, std::span<const Co
   std::array<ConstPlane, 7> all;
   std::copy(others.begin(), others.end(), std::copy(guides.begin(), guides.end(), all.begin()));
   const std::span<const ConstPlane> in(all.data(), guides.size() + others.size());
+  check_variance(parameters.variance, s.cells, s.cell_rows);
+  s.take_variance(parameters.variance);
   if (s.has_before) {
     if (!s.is_remembered) {
-      s.motion.remember(this->guides(), threads);
+      s.motion.remember(this->guides(), true, threads);
     }
     for (StatePlane& p : s.planes) {
       std::swap(p.now, p.before);
@@ -747,7 +779,7 @@ void TemporalFusion::remember(std::span<const ConstPlane> filtered_guides) {
                             " of " + std::to_string(p.width) + "x" + std::to_string(p.height));
     }
   }
-  state_->motion.remember(filtered_guides, static_cast<int>(state_->scratch.size()));
+  state_->motion.remember(filtered_guides, false, static_cast<int>(state_->scratch.size()));
   state_->is_remembered = true;
 }
 

@@ -59,6 +59,10 @@ struct Noisy {
   ConstPlane deviation;  // the same
 };
 
+Noisy fused_by(const TemporalFusion& fusion) {
+  return {fusion.guides(), fusion.others(), fusion.variance(), fusion.deviation()};
+}
+
 NonLocalMeansParameters luma_parameters(const VideoDenoiserParameters& p) {
   return {p.patch_size, p.search_size, p.sigma, p.strength, p.threads};
 }
@@ -88,18 +92,20 @@ void check(std::span<const Plane> luma, std::span<const Plane> chroma) {
 
 struct VideoDenoiser::State {
   TemporalFusion fusion;
+  TemporalFusion backwards;  // of the frames ahead, the last first, and of this frame
   NonLocalMeans luma;
   NonLocalMeans chroma;
   std::optional<RefinementNetwork> network;
   OwnPlanes estimates;  // what the network refines
 
-  Noisy fuse(const Noisy& frame, const VideoDenoiserParameters& p);
+  Noisy fuse(const Noisy& frame, std::span<const VideoFrame> ahead, const VideoDenoiserParameters& p);
   void filter_luma(const Noisy& noisy, std::span<const Plane> out, std::span<const Plane> joint_out,
                    const VideoDenoiserParameters& p);
   void filter_chroma(const Noisy& noisy, std::span<const Plane> out, const VideoDenoiserParameters& p);
 };
 
-Noisy VideoDenoiser::State::fuse(const Noisy& frame, const VideoDenoiserParameters& p) {
+Noisy VideoDenoiser::State::fuse(const Noisy& frame, std::span<const VideoFrame> ahead,
+                                 const VideoDenoiserParameters& p) {
   const bool with_chroma = p.chroma_sigma > 0 && p.chroma_strength > 0;
   TemporalFusionParameters own;
   own.sigma = p.sigma;
@@ -107,7 +113,16 @@ Noisy VideoDenoiser::State::fuse(const Noisy& frame, const VideoDenoiserParamete
   own.deviation_scale = p.strength;
   own.threads = p.threads;
   fusion.fuse(frame.luma, with_chroma ? frame.chroma : std::span<const ConstPlane>(), own);
-  return {fusion.guides(), fusion.others(), fusion.variance(), fusion.deviation()};
+  if (ahead.empty()) {
+    return fused_by(fusion);
+  }
+  backwards.reset();
+  for (std::size_t i = ahead.size(); i-- > 0;) {
+    backwards.fuse(ahead[i].luma, with_chroma ? ahead[i].chroma : std::span<const ConstPlane>(), own);
+  }
+  own.variance = fusion.variance();
+  backwards.fuse(fusion.guides(), fusion.others(), own);
+  return fused_by(backwards);
 }
 
 // And chroma, where it is to have the same weights.
@@ -145,7 +160,7 @@ void VideoDenoiser::refine_with(const std::string& model_file, NetworkPrecision 
 void VideoDenoiser::do_not_refine() { state_->network.reset(); }
 
 void VideoDenoiser::filter(std::span<const Plane> luma, std::span<const Plane> chroma,
-                           const VideoDenoiserParameters& p) {
+                           const VideoDenoiserParameters& p, std::span<const VideoFrame> ahead) {
   check(luma, chroma);
   State& s = *state_;
   const Input luma_in(luma);
@@ -157,7 +172,7 @@ void VideoDenoiser::filter(std::span<const Plane> luma, std::span<const Plane> c
   Noisy noisy = {luma_in.all(), chroma_in.all(), {}, {}};
   const bool fuses = p.temporal && filters_luma;
   if (fuses) {
-    noisy = s.fuse(noisy, p);
+    noisy = s.fuse(noisy, ahead, p);
   } else {
     s.fusion.reset();
   }

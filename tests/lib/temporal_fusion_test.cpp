@@ -75,7 +75,7 @@ double error_of(const TemporalFusion& fusion, const Camera& camera, int t) {
 }
 
 void fuse(TemporalFusion& fusion, const Image& frame, double sigma, int threads = 1) {
-  fusion.fuse(frame.views(), {}, {sigma, sigma, 1, threads});
+  fusion.fuse(frame.views(), {}, {sigma, sigma, {}, 1, threads});
 }
 
 class EveryTarget : public ::testing::TestWithParam<std::string> {
@@ -283,7 +283,7 @@ TEST(TemporalFusion, AnySizeServesAndOthersFollow) {
       for (int t = 0; t < 4; ++t) {
         const Image luma = camera.frame(t);
         const Image other = chroma.frame(t);
-        fusion.fuse(luma.views(), other.views(), {15, 15, 1, 1});
+        fusion.fuse(luma.views(), other.views(), {15, 15, {}, 1, 1});
         fusion.remember(fusion.guides());
       }
       ASSERT_EQ(fusion.others().size(), 1U);
@@ -305,17 +305,49 @@ TEST(TemporalFusion, RefusesWhatDoesNotFit) {
     }
     return "";
   };
+  const auto with = [](double sigma, double other_sigma, int threads) {
+    TemporalFusionParameters p;
+    p.sigma = sigma;
+    p.other_sigma = other_sigma;
+    p.threads = threads;
+    return p;
+  };
   EXPECT_EQ(message({}, {}), "");
-  EXPECT_NE(message({}, {.sigma = 0}).find("a sigma above 0"), std::string::npos);
-  EXPECT_NE(message({}, {.other_sigma = 101}).find("other_sigma above 0 and up to 100, got 101"),
+  EXPECT_NE(message({}, with(0, 10, 0)).find("a sigma above 0"), std::string::npos);
+  EXPECT_NE(message({}, with(10, 101, 0)).find("other_sigma above 0 and up to 100, got 101"),
             std::string::npos);
-  EXPECT_NE(message({}, {.threads = -1}).find("threads, got -1"), std::string::npos);
+  EXPECT_NE(message({}, with(10, 10, -1)).find("threads, got -1"), std::string::npos);
   EXPECT_NE(message(quarter.views(), {}).find("or half, of 20x10, got 5x5"), std::string::npos);
   EXPECT_THROW(TemporalFusion().fuse({}, {}, {}), InvalidArgument);
   TemporalFusion fusion;
   fusion.remember(luma.views());  // before any frame: nothing to remember
   fusion.fuse(luma.views(), {}, {});
   EXPECT_THROW(fusion.remember(quarter.views()), InvalidArgument);
+}
+
+TEST(TemporalFusion, LessNoisyFramesWeighMore) {
+  // A constant of 100 fused with one of 104 whose noise has a quarter of the variance.
+  Image first(40, 24, 8, 1);
+  Image second(40, 24, 8, 1);
+  Image quarter(20, 12, 16, 1);
+  for (int i = 0; i < 40 * 24; ++i) {
+    first.set(0, i % 40, i / 40, 100);
+    second.set(0, i % 40, i / 40, 104);
+  }
+  for (int i = 0; i < 20 * 12; ++i) {
+    quarter.set(0, i % 20, i / 20, 16384);
+  }
+  TemporalFusion fusion;
+  fuse(fusion, first, 30);
+  TemporalFusionParameters p;
+  p.sigma = 30;
+  p.variance = std::as_const(quarter).views()[0];
+  fusion.fuse(std::as_const(second).views(), {}, p);
+  EXPECT_NEAR(sample_of(fusion.guides()[0], 20, 12) / 16.0, (100 * 1 + 104 * 4) / 5.0, 0.1);
+  EXPECT_NEAR(sample_of(fusion.variance(), 10, 6) / 65535.0, 1 / 5.0, 1e-3);
+  const Image wrong(20, 11, 16, 1);
+  p.variance = wrong.views()[0];
+  EXPECT_THROW(fusion.fuse(std::as_const(second).views(), {}, p), InvalidArgument);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -380,6 +412,47 @@ TEST(VideoDenoiser, AfterResetACutOrAFrameByItselfThereIsNoTrace) {
     denoiser.filter(frame.views(), {}, p);
     EXPECT_EQ(frame, expected) << how;
   }
+}
+
+// Frames to come halve the noise of the first frame, which has none before it.
+TEST(VideoDenoiser, FramesAheadHelp) {
+  Camera camera;
+  camera.dx = 2;
+  const Image second = camera.frame(1);
+  const Image third = camera.frame(2);
+  const std::vector<ConstPlane> planes[] = {second.views(), third.views()};
+  const std::vector<VideoFrame> ahead = {{planes[0], {}}, {planes[1], {}}};
+  VideoDenoiserParameters p;
+  p.sigma = camera.sigma;
+  double errors[3] = {};
+  for (std::size_t count = 0; count <= ahead.size(); ++count) {
+    Image frame = camera.frame(0);
+    VideoDenoiser().filter(frame.views(), {}, p, std::span(ahead).first(count));
+    for (int y = 16; y < camera.height - 16; ++y) {
+      for (int x = 16; x < camera.width - 16; ++x) {
+        errors[count] += std::fabs(frame.get(0, x, y) - camera.clean(x, y, 0));
+      }
+    }
+  }
+  EXPECT_LT(errors[1], 0.9 * errors[0]);
+  EXPECT_LT(errors[2], errors[1]);
+}
+
+// Frames to come that show something else do nothing.
+TEST(VideoDenoiser, ACutAheadLeavesNoTrace) {
+  const Camera camera;
+  Camera after;
+  after.which = 3;
+  const Image other = after.frame(1);
+  const std::vector<ConstPlane> planes = other.views();
+  const VideoFrame ahead = {planes, {}};
+  VideoDenoiserParameters p;
+  p.sigma = camera.sigma;
+  Image expected = camera.frame(0);
+  VideoDenoiser().filter(expected.views(), {}, p);
+  Image frame = camera.frame(0);
+  VideoDenoiser().filter(frame.views(), {}, p, {&ahead, 1});
+  EXPECT_LT(difference(frame, expected), 0.5);
 }
 
 TEST(VideoDenoiser, RefusesOtherNumbersOfPlanes) {

@@ -15,7 +15,8 @@ namespace nonlocal {
 
 __attribute__((visibility("default"))) void VideoDenoiser::filter(std::span<const Plane>,
                                                                   std::span<const Plane>,
-                                                                  const VideoDenoiserParameters&) {
+                                                                  const VideoDenoiserParameters&,
+                                                                  std::span<const VideoFrame>) {
   fail();
 }
 

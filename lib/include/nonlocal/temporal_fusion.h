@@ -23,7 +23,10 @@ namespace nonlocal {
 
 struct TemporalFusionParameters {
   double sigma = 10;  // standard deviation of the noise of `guides`, in 8-bit code values; above 0, to 100
-  double other_sigma = 10;     // that of `others`
+  double other_sigma = 10;  // that of `others`
+  // Where the noise of a frame differs from cell to cell, its variance n as a share of sigma²: as variance(),
+  // of the same size. Without data it is 1 everywhere. (Then 1 above is n, and v = a n.)
+  ConstPlane variance;
   double deviation_scale = 1;  // what deviation() is multiplied by, 0 or more
   int threads = 0;             // 0: as many as the machine has; the output does not depend on it
 };

@@ -28,8 +28,14 @@ struct VideoDenoiserParameters {
   int threads = 0;            // 0: as many as the machine has; the output does not depend on it
 };
 
-// Filters frames one after another, in place and without delay. It keeps its memory between frames of one
-// geometry. One object serves one thread at a time.
+// A frame to be read: planes as VideoDenoiser::filter() takes them.
+struct VideoFrame {
+  std::span<const ConstPlane> luma;
+  std::span<const ConstPlane> chroma;
+};
+
+// Filters frames one after another, in place and, without frames ahead, without delay. It keeps its memory
+// between frames of one geometry. One object serves one thread at a time.
 class NONLOCAL_API VideoDenoiser {
  public:
   VideoDenoiser();
@@ -44,9 +50,11 @@ class NONLOCAL_API VideoDenoiser {
   void do_not_refine();
 
   // `luma` is one plane, or R, G and B; `chroma` none or two planes, of as many columns and rows or half of
-  // them, rounded either way. Throws InvalidArgument if planes do not fit or a parameter is out of range.
+  // them, rounded either way. `ahead` are frames that follow this one, the next first, as they come, where
+  // there are any yet: fused as well, from the last of them back to this frame. Throws InvalidArgument if
+  // planes do not fit or a parameter is out of range.
   void filter(std::span<const Plane> luma, std::span<const Plane> chroma,
-              const VideoDenoiserParameters& parameters);
+              const VideoDenoiserParameters& parameters, std::span<const VideoFrame> ahead = {});
 
   // The next frame has nothing to do with those before: after a seek, for example.
   void reset();
