@@ -7,6 +7,8 @@
 #include <new>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "adaptive_search.h"
 #include "nonlocal/error.h"
@@ -35,15 +37,16 @@ struct PresetSizes {
   int patch;
   int search;
   bool temporal;
+  int look_ahead;       // frames
   const char* network;  // of the library's, or none
   nonlocal::NetworkPrecision precision;
 };
 
 // By Preset.
 constexpr std::array<PresetSizes, 3> kPresets = {{
-    {"fast", "Fast", 3, 11, false, nullptr, nonlocal::NetworkPrecision::kAutomatic},
-    {"balanced", "Balanced", 5, 11, true, "refine_balanced", nonlocal::NetworkPrecision::kInt8},
-    {"quality", "Quality", 5, 21, true, "refine_quality", nonlocal::NetworkPrecision::kAutomatic},
+    {"fast", "Fast", 3, 11, false, 0, nullptr, nonlocal::NetworkPrecision::kAutomatic},
+    {"balanced", "Balanced", 5, 11, true, 0, "refine_balanced", nonlocal::NetworkPrecision::kInt8},
+    {"quality", "Quality", 5, 21, true, 2, "refine_quality", nonlocal::NetworkPrecision::kAutomatic},
 }};
 
 // Values of the property refinement beside names and files.
@@ -60,6 +63,7 @@ constexpr int kMostPatch = 15;
 constexpr int kLeastSearch = 3;
 constexpr int kMostSearch = 63;
 constexpr int kMostThreads = 256;
+constexpr int kMostAhead = 8;
 
 // What the user asks for.
 struct Settings {
@@ -68,6 +72,7 @@ struct Settings {
   double chroma_strength = 1;
   Chroma chroma = CHROMA_SEPARATE;
   Temporal temporal = TEMPORAL_PRESET;
+  int look_ahead = -1;
   std::string refinement = kPresetsNetwork;
   int patch_size = 0;
   int search_size = 0;
@@ -83,6 +88,13 @@ struct Settings {
   [[nodiscard]] bool leaves_chroma() const { return sigma == 0 || chroma_strength == 0; }
   [[nodiscard]] bool fuses() const {
     return temporal == TEMPORAL_PRESET ? kPresets[preset].temporal : temporal == TEMPORAL_RECURSIVE;
+  }
+  // Frames that wait for later ones.
+  [[nodiscard]] int ahead() const {
+    if (!fuses() || leaves_luma()) {
+      return 0;
+    }
+    return look_ahead < 0 ? kPresets[preset].look_ahead : look_ahead;
   }
   // A name, or a file; empty for none.
   [[nodiscard]] std::string network() const {
@@ -130,10 +142,45 @@ struct FieldDenoiser {
   }
 };
 
+// Frames that wait for those ahead of them.
+class WaitingFrames {
+ public:
+  WaitingFrames() = default;
+  WaitingFrames(WaitingFrames&& other) noexcept : frames_(std::exchange(other.frames_, {})) {}
+  WaitingFrames& operator=(WaitingFrames&& other) noexcept {
+    std::swap(frames_, other.frames_);
+    return *this;
+  }
+  ~WaitingFrames() { clear(); }
+
+  [[nodiscard]] int count() const { return static_cast<int>(frames_.size()); }
+  [[nodiscard]] GstBuffer* at(std::size_t i) const { return frames_[i]; }
+  void push(GstBuffer* frame) {
+    frames_.reserve(kMostAhead + 1);
+    frames_.push_back(frame);
+  }
+  GstBuffer* pop() {
+    GstBuffer* first = frames_.front();
+    frames_.erase(frames_.begin());
+    return first;
+  }
+  void clear() {
+    for (GstBuffer* frame : frames_) {
+      gst_buffer_unref(frame);
+    }
+    frames_.clear();
+  }
+
+ private:
+  std::vector<GstBuffer*> frames_;
+};
+
 // What the streaming thread remembers from frame to frame; it is guarded by the pad's stream lock.
 struct State {
   std::array<FieldDenoiser, 2> denoisers;    // by field of interlaced frames
   std::array<NoiseEstimator, 3> estimators;  // by component
+  WaitingFrames waiting;
+  bool drains = false;  // what waits is to come out, whatever is ahead of it
   AdaptiveSearch adaptive;
   std::optional<bool> live;  // asked at the first frame that needs it
   Posted posted;
@@ -147,6 +194,7 @@ struct State {
     for (FieldDenoiser& field : denoisers) {
       field.denoiser.reset();
     }
+    waiting.clear();
     adaptive.reset();
     live.reset();
     posted = Posted();
@@ -169,6 +217,7 @@ struct _GstNonlocalDenoise {
     double noise_level = 0;
     bool late = false;       // a QoS event said so since the last frame
     bool drops_late = true;  // the base class, which drops frames, hears of QoS events
+    GstClockTime latency = 0;
     State state;
   };
   Members* m;
@@ -197,6 +246,7 @@ enum Property {
   PROP_CHROMA_STRENGTH,
   PROP_CHROMA,
   PROP_TEMPORAL,
+  PROP_LOOK_AHEAD,
   PROP_REFINEMENT,
   PROP_PATCH_SIZE,
   PROP_SEARCH_SIZE,
@@ -218,6 +268,7 @@ static GType register_presets() {
     const PresetSizes& preset = kPresets[i];
     labels[i] = std::string(preset.label) + ": patch-size " + std::to_string(preset.patch) +
                 ", search-size " + std::to_string(preset.search) + (preset.temporal ? ", recursive" : "") +
+                (preset.look_ahead > 0 ? ", look-ahead " + std::to_string(preset.look_ahead) : "") +
                 (preset.network != nullptr ? std::string(", refinement ") + preset.network : "");
     values[i] = {static_cast<gint>(i), labels[i].c_str(), preset.name};
   }
@@ -287,6 +338,9 @@ void set_property(GObject* object, guint id, const GValue* value, GParamSpec* sp
     case PROP_TEMPORAL:
       settings.temporal = static_cast<Temporal>(g_value_get_enum(value));
       return;
+    case PROP_LOOK_AHEAD:
+      settings.look_ahead = g_value_get_int(value);
+      return;
     case PROP_REFINEMENT: {
       const gchar* text = g_value_get_string(value);
       settings.refinement = text == nullptr || *text == '\0' ? kPresetsNetwork : text;
@@ -328,6 +382,8 @@ void get_property(GObject* object, guint id, GValue* value, GParamSpec* spec) {
       return g_value_set_enum(value, settings.chroma);
     case PROP_TEMPORAL:
       return g_value_set_enum(value, settings.temporal);
+    case PROP_LOOK_AHEAD:
+      return g_value_set_int(value, settings.look_ahead);
     case PROP_REFINEMENT:
       return g_value_set_string(value, settings.refinement.c_str());
     case PROP_PATCH_SIZE:
@@ -390,6 +446,12 @@ void install_properties(GObjectClass* object_class) {
               "nothing; or recursive, each is fused with those before it, along their motion, "
               "without delay",
               gst_nonlocal_denoise_temporal_get_type(), d.temporal, kTunable));
+  install(PROP_LOOK_AHEAD,
+          g_param_spec_int(
+              "look-ahead", "Look-ahead",
+              "How many later frames a frame waits for, to be fused with them too, where frames are "
+              "fused: 0 to 8 frames, or -1 (the default) for the preset's; each is a frame of latency",
+              -1, kMostAhead, d.look_ahead, kPlain));
   install(
       PROP_REFINEMENT,
       g_param_spec_string("refinement", "Refinement",
@@ -607,6 +669,53 @@ bool is_interlaced(const GstVideoFrame& frame) {
          (mode == GST_VIDEO_INTERLACE_MODE_MIXED && (frame.flags & GST_VIDEO_FRAME_FLAG_INTERLACED) != 0);
 }
 
+// Planes to be read of a frame or a field.
+struct ReadPlanes {
+  std::array<nonlocal::ConstPlane, 3> luma;
+  std::array<nonlocal::ConstPlane, 3> chroma;
+
+  nonlocal::VideoFrame set(const FramePlanes& planes) {
+    std::copy(planes.luma.all().begin(), planes.luma.all().end(), luma.begin());
+    std::copy(planes.chroma.all().begin(), planes.chroma.all().end(), chroma.begin());
+    return {std::span(luma).first(planes.luma.count), std::span(chroma).first(planes.chroma.count)};
+  }
+};
+
+// The frames ahead, mapped for reading.
+class FramesAhead {
+ public:
+  FramesAhead(const WaitingFrames& waiting, int most, const GstVideoInfo& info) {
+    const auto wanted = static_cast<std::size_t>(std::min(most, waiting.count()));
+    GstVideoInfo of_frames = info;
+    while (count_ < wanted &&
+           gst_video_frame_map(&frames_[count_], &of_frames, waiting.at(count_), GST_MAP_READ)) {
+      ++count_;  // up to one that cannot be read, and does not help
+    }
+  }
+  FramesAhead(const FramesAhead&) = delete;
+  FramesAhead& operator=(const FramesAhead&) = delete;
+  ~FramesAhead() {
+    while (count_ > 0) {
+      gst_video_frame_unmap(&frames_[--count_]);
+    }
+  }
+
+  // One field, or all of each frame.
+  std::span<const nonlocal::VideoFrame> views(std::optional<int> field) {
+    for (std::size_t i = 0; i < count_; ++i) {
+      const FramePlanes planes = nonlocal::planes_of(frames_[i]);
+      views_[i] = planes_[i].set(field ? nonlocal::field_of(planes, *field) : planes);
+    }
+    return std::span(views_).first(count_);
+  }
+
+ private:
+  std::array<GstVideoFrame, kMostAhead> frames_;
+  std::array<ReadPlanes, kMostAhead> planes_;
+  std::array<nonlocal::VideoFrame, kMostAhead> views_;
+  std::size_t count_ = 0;
+};
+
 void denoise(GstBaseTransform* trans, const GstVideoFrame& frame) {
   State& state = members(trans).state;
   const Settings& settings = state.settings;
@@ -617,12 +726,14 @@ void denoise(GstBaseTransform* trans, const GstVideoFrame& frame) {
   // Motion makes the fields differ, which would pass for noise: one is enough.
   const Sigmas sigmas = sigmas_of(state, interlaced ? nonlocal::field_of(planes, 0) : planes);
   if (!gst_base_transform_is_passthrough(trans)) {
+    FramesAhead ahead(state.waiting, settings.ahead(), frame.info);
     for (int field = 0; field < (interlaced ? 2 : 1); ++field) {
       const FramePlanes part = interlaced ? nonlocal::field_of(planes, field) : planes;
       if (!part.luma.empty()) {
         state.denoisers[field].use_network_of(settings);
         state.denoisers[field].denoiser.filter(part.luma.all(), part.chroma.all(),
-                                               denoiser_parameters(settings, search_size, sigmas));
+                                               denoiser_parameters(settings, search_size, sigmas),
+                                               ahead.views(interlaced ? std::optional(field) : std::nullopt));
       }
     }
   }
@@ -664,12 +775,91 @@ void forget_frames(Members& m) {
   m.drops_late = true;
 }
 
-gboolean set_info(GstVideoFilter* filter, GstCaps*, GstVideoInfo*, GstCaps*, GstVideoInfo*) {
-  forget_frames(members(filter));
+// Tells the pipeline when frames begin to wait for longer or shorter.
+void update_latency(GstBaseTransform* trans, const GstVideoInfo& info, int ahead) {
+  const GstClockTime latency =
+      info.fps_n > 0 ? gst_util_uint64_scale_int(ahead * GST_SECOND, info.fps_d, info.fps_n) : 0;
+  Members& m = members(trans);
+  {
+    const std::lock_guard lock(m.mutex);
+    if (m.latency == latency) {
+      return;
+    }
+    m.latency = latency;
+  }
+  gst_element_post_message(GST_ELEMENT(trans), gst_message_new_latency(GST_OBJECT(trans)));
+}
+
+// One frame comes out for each that goes in, once as many wait as are to be ahead of it.
+GstFlowReturn generate_output(GstBaseTransform* trans, GstBuffer** out) {
+  const auto generate = GST_BASE_TRANSFORM_CLASS(gst_nonlocal_denoise_parent_class)->generate_output;
+  State& state = members(trans).state;
+  const int ahead = state.settings.ahead();
+  update_latency(trans, GST_VIDEO_FILTER(trans)->in_info, ahead);
+  if (ahead == 0 && state.waiting.count() == 0) {
+    return generate(trans, out);
+  }
+  if (trans->queued_buf != nullptr) {
+    state.waiting.push(std::exchange(trans->queued_buf, nullptr));
+  }
+  *out = nullptr;
+  if (state.waiting.count() == 0 || (!state.drains && state.waiting.count() <= ahead)) {
+    return GST_FLOW_OK;
+  }
+  trans->queued_buf = state.waiting.pop();
+  before_transform(trans, trans->queued_buf);
+  return generate(trans, out);
+}
+
+// What waits comes out.
+void drain(GstBaseTransform* trans) {
+  State& state = members(trans).state;
+  state.drains = true;
+  GstFlowReturn flow = GST_FLOW_OK;
+  while (flow == GST_FLOW_OK && state.waiting.count() > 0) {
+    GstBuffer* out = nullptr;
+    flow = generate_output(trans, &out);
+    if (out != nullptr) {
+      flow = gst_pad_push(GST_BASE_TRANSFORM_SRC_PAD(trans), out);
+    }
+  }
+  state.drains = false;
+}
+
+gboolean answer_query(GstBaseTransform* trans, GstPadDirection direction, GstQuery* query) {
+  if (!GST_BASE_TRANSFORM_CLASS(gst_nonlocal_denoise_parent_class)->query(trans, direction, query)) {
+    return FALSE;
+  }
+  if (direction == GST_PAD_SRC && GST_QUERY_TYPE(query) == GST_QUERY_LATENCY) {
+    gboolean live = FALSE;
+    GstClockTime least = 0;
+    GstClockTime most = 0;
+    gst_query_parse_latency(query, &live, &least, &most);
+    Members& m = members(trans);
+    const std::lock_guard lock(m.mutex);
+    gst_query_set_latency(query, live, least + m.latency,
+                          GST_CLOCK_TIME_IS_VALID(most) ? most + m.latency : GST_CLOCK_TIME_NONE);
+  }
+  return TRUE;
+}
+
+gboolean set_info(GstVideoFilter* filter, GstCaps*, GstVideoInfo* info, GstCaps*, GstVideoInfo*) {
+  Members& m = members(filter);
+  forget_frames(m);
+  int ahead = 0;
+  {
+    const std::lock_guard lock(m.mutex);
+    ahead = m.settings.ahead();
+  }
+  update_latency(GST_BASE_TRANSFORM(filter), *info, ahead);
   return TRUE;
 }
 
 gboolean sink_event(GstBaseTransform* trans, GstEvent* event) {
+  // Nothing overtakes frames.
+  if (GST_EVENT_IS_SERIALIZED(event) && GST_EVENT_TYPE(event) != GST_EVENT_FLUSH_STOP) {
+    drain(trans);
+  }
   if (GST_EVENT_TYPE(event) == GST_EVENT_FLUSH_STOP || GST_EVENT_TYPE(event) == GST_EVENT_SEGMENT) {
     forget_frames(members(trans));
   }
@@ -722,6 +912,7 @@ gboolean stop(GstBaseTransform* trans) {
   forget_frames(m);
   const std::lock_guard lock(m.mutex);
   m.noise_level = 0;
+  m.latency = 0;
   return TRUE;
 }
 
@@ -756,6 +947,8 @@ static void gst_nonlocal_denoise_class_init(GstNonlocalDenoiseClass* klass) {
 
   auto* transform_class = GST_BASE_TRANSFORM_CLASS(klass);
   transform_class->before_transform = GST_DEBUG_FUNCPTR(before_transform);
+  transform_class->generate_output = GST_DEBUG_FUNCPTR(generate_output);
+  transform_class->query = GST_DEBUG_FUNCPTR(answer_query);
   transform_class->sink_event = GST_DEBUG_FUNCPTR(sink_event);
   transform_class->src_event = GST_DEBUG_FUNCPTR(src_event);
   transform_class->start = GST_DEBUG_FUNCPTR(start);

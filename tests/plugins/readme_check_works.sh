@@ -19,6 +19,7 @@ Another table comes first.
 | `chroma-strength` | 1.0 | 0 – 10 | chroma |
 | `chroma` | separate | separate, joint | weights |
 | `temporal` | preset | preset, off, recursive | fusion |
+| `look-ahead` | -1 | -1 to 8 | frames |
 | `refinement` | preset | preset, off, or a file | network |
 | `patch-size` | 0 (the preset's) | 0, or odd 1 to 15 | patch |
 | `search-size` | `0` | 0, or odd 3 to 63 | window |

@@ -5,8 +5,11 @@
 #include <gst/controller/gstinterpolationcontrolsource.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <vector>
 
+#include "nonlocal/video_denoiser.h"
 #include "support.h"
 
 namespace nonlocal::test {
@@ -239,9 +242,159 @@ TEST(Stream, AsManyFramesOutAsIn) {
 }
 
 TEST(Stream, AddsNoLatency) {
+  for (const char* preset : {"fast", "balanced"}) {
+    Harness harness(kInfo);
+    harness.set("preset", preset);
+    gst_harness_set_upstream_latency(harness.get(), 123 * GST_MSECOND);
+    EXPECT_TRUE(harness.filter(noisy_frame(kInfo)));
+    EXPECT_EQ(gst_harness_query_latency(harness.get()), 123 * GST_MSECOND) << preset;
+  }
+}
+
+// --------------------------------------------------------------------------------------------- look-ahead
+
+constexpr GstClockTime kUpstream = 123 * GST_MSECOND;
+
+TEST(LookAhead, EachFrameAheadIsAFrameOfLatency) {
   Harness harness(kInfo);
-  gst_harness_set_upstream_latency(harness.get(), 123 * GST_MSECOND);
-  EXPECT_EQ(gst_harness_query_latency(harness.get()), 123 * GST_MSECOND);
+  gst_harness_set_upstream_latency(harness.get(), kUpstream);
+  for (const int ahead : {3, 1, 0}) {
+    harness.messages(GST_MESSAGE_LATENCY);
+    harness.set("look-ahead", std::to_string(ahead));
+    EXPECT_EQ(harness.push(noisy_frame(kInfo)), GST_FLOW_OK);
+    EXPECT_EQ(gst_harness_query_latency(harness.get()), kUpstream + ahead * kFrameDuration);
+    EXPECT_EQ(harness.messages(GST_MESSAGE_LATENCY).size(), 1u) << ahead;
+  }
+  harness.set("preset", "quality").set("look-ahead", "-1");
+  harness.push(noisy_frame(kInfo));
+  EXPECT_EQ(gst_harness_query_latency(harness.get()), kUpstream + 2 * kFrameDuration);
+  harness.set("temporal", "off");
+  harness.push(noisy_frame(kInfo));
+  EXPECT_EQ(gst_harness_query_latency(harness.get()), kUpstream);
+}
+
+TEST(LookAhead, AsManyFramesOutAsInInTheirOrder) {
+  for (const int ahead : {1, 3, 8}) {
+    for (int frames = 1; frames <= 2 * ahead + 1; ++frames) {
+      Harness harness(kInfo);
+      harness.set("look-ahead", std::to_string(ahead)).set("sigma", "20").set("refinement", "off");
+      for (int i = 0; i < frames; ++i) {
+        EXPECT_EQ(harness.push(noisy_frame(kInfo, i)), GST_FLOW_OK);
+        EXPECT_EQ(harness.count_ready(), std::max(0, i + 1 - ahead));
+      }
+      EXPECT_TRUE(gst_harness_push_event(harness.get(), gst_event_new_eos()));
+      ASSERT_EQ(harness.count_ready(), frames);
+      for (int i = 0; i < frames; ++i) {
+        EXPECT_EQ(GST_BUFFER_PTS(harness.pull().get()), i * kFrameDuration);
+      }
+    }
+  }
+}
+
+// What the library gives with the frames that there are ahead; formats and fields included.
+TEST(LookAhead, FramesAreWhatTheLibraryGives) {
+  constexpr int kFrames = 5;
+  constexpr int kAhead = 2;
+  const GstVideoInfo info = video_info(GST_VIDEO_FORMAT_GRAY8, 48, 32);
+  Harness harness(info);
+  harness.set("look-ahead", std::to_string(kAhead)).set("sigma", "20").set("refinement", "off");
+  std::vector<Bytes> in;
+  for (int i = 0; i < kFrames; ++i) {
+    in.push_back(bytes_of(noisy_frame(info, i).get()));
+    EXPECT_EQ(harness.push(noisy_frame(info, i)), GST_FLOW_OK);
+  }
+  EXPECT_TRUE(gst_harness_push_event(harness.get(), gst_event_new_eos()));
+  VideoDenoiserParameters parameters;
+  parameters.sigma = 20;
+  VideoDenoiser denoiser;
+  for (int i = 0; i < kFrames; ++i) {
+    const auto view = [&](const Bytes& bytes) {
+      return ConstPlane{reinterpret_cast<const std::byte*>(bytes.data()), 48, 32, 48};
+    };
+    std::vector<ConstPlane> planes;
+    for (int k = i + 1; k <= std::min(i + kAhead, kFrames - 1); ++k) {
+      planes.push_back(view(in[k]));
+    }
+    std::vector<VideoFrame> ahead;
+    for (const ConstPlane& plane : planes) {
+      ahead.push_back({{&plane, 1}, {}});
+    }
+    Bytes wanted = in[i];
+    const Plane out{reinterpret_cast<std::byte*>(wanted.data()), 48, 32, 48};
+    denoiser.filter({&out, 1}, {}, parameters, ahead);
+    EXPECT_EQ(bytes_of(harness.pull().get()), wanted) << "frame " << i;
+  }
+}
+
+TEST(LookAhead, EveryFormatAndFieldsServe) {
+  for (const GstVideoFormat format : formats()) {
+    for (const auto mode : {GST_VIDEO_INTERLACE_MODE_PROGRESSIVE, GST_VIDEO_INTERLACE_MODE_INTERLEAVED}) {
+      const GstVideoInfo info = video_info(format, 17, 7, mode);
+      Harness harness(info);
+      harness.set("preset", "quality").set("sigma", "20");
+      for (int i = 0; i < 4; ++i) {
+        EXPECT_EQ(harness.push(noisy_frame(info, i)), GST_FLOW_OK);
+      }
+      EXPECT_TRUE(gst_harness_push_event(harness.get(), gst_event_new_eos()));
+      EXPECT_EQ(harness.count_ready(), 4) << gst_video_format_to_string(format);
+    }
+  }
+}
+
+// New caps: frames of the old ones come out before, though they are not all ahead that was to be.
+TEST(LookAhead, NewCapsLetWaitingFramesOut) {
+  Harness harness(kInfo);
+  harness.set("look-ahead", "3").set("sigma", "20");
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(harness.push(noisy_frame(kInfo, i)), GST_FLOW_OK);
+  }
+  EXPECT_EQ(harness.count_ready(), 0);
+  const GstVideoInfo other = video_info(GST_VIDEO_FORMAT_GRAY8, 24, 24);
+  gst_harness_set_src_caps(harness.get(), caps_of(other).release());
+  EXPECT_EQ(harness.push(noisy_frame(other, 2)), GST_FLOW_OK);
+  EXPECT_EQ(harness.count_ready(), 2);
+  EXPECT_TRUE(gst_harness_push_event(harness.get(), gst_event_new_eos()));
+  EXPECT_EQ(harness.count_ready(), 3);
+}
+
+TEST(LookAhead, AFlushForgetsWaitingFrames) {
+  Harness harness(kInfo);
+  harness.set("look-ahead", "3").set("sigma", "20");
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(harness.push(noisy_frame(kInfo, i)), GST_FLOW_OK);
+  }
+  harness.flush();
+  EXPECT_EQ(harness.push(noisy_frame(kInfo, 7)), GST_FLOW_OK);
+  EXPECT_TRUE(gst_harness_push_event(harness.get(), gst_event_new_eos()));
+  ASSERT_EQ(harness.count_ready(), 1);
+  EXPECT_EQ(GST_BUFFER_PTS(harness.pull().get()), 7 * kFrameDuration);
+}
+
+TEST(LookAhead, LessOfItLetsFramesOut) {
+  Harness harness(kInfo);
+  harness.set("look-ahead", "4").set("sigma", "20");
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_EQ(harness.push(noisy_frame(kInfo, i)), GST_FLOW_OK);
+  }
+  EXPECT_EQ(harness.count_ready(), 0);
+  harness.set("look-ahead", "0");
+  EXPECT_EQ(harness.push(noisy_frame(kInfo, 4)), GST_FLOW_OK);
+  ASSERT_EQ(harness.count_ready(), 5);
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_EQ(GST_BUFFER_PTS(harness.pull().get()), i * kFrameDuration);
+  }
+}
+
+// A setting that leaves frames as they are ends the waiting, too.
+TEST(LookAhead, NeutralSettingsLetFramesOut) {
+  Harness harness(kInfo);
+  harness.set("look-ahead", "2").set("sigma", "20");
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(harness.push(noisy_frame(kInfo, i)), GST_FLOW_OK);
+  }
+  harness.set("sigma", "0");
+  EXPECT_EQ(harness.push(noisy_frame(kInfo, 2)), GST_FLOW_OK);
+  EXPECT_EQ(harness.count_ready(), 3);
 }
 
 // Frames 5 to 8 after frames 0 to 4 of something else, with `between` called in between.
