@@ -325,6 +325,23 @@ TEST(TemporalFusion, RefusesWhatDoesNotFit) {
   EXPECT_THROW(fusion.remember(quarter.views()), InvalidArgument);
 }
 
+// Of the first frame it is sigma everywhere; then it follows the variance.
+TEST(TemporalFusion, DeviationIsTheRootOfTheVariance) {
+  const Camera camera;
+  TemporalFusion fusion;
+  TemporalFusionParameters p;
+  p.sigma = camera.sigma;
+  p.deviation_scale = 1.5;
+  for (int t = 0; t < 3; ++t) {
+    const Image frame = camera.frame(t);
+    fusion.fuse(frame.views(), {}, p);
+    for (const int x : {5, 40, 90}) {
+      const double v = sample_of(fusion.variance(), x, 20) / 65535.0;
+      EXPECT_NEAR(sample_of(fusion.deviation(), x, 20) / 256.0, 1.5 * camera.sigma * std::sqrt(v), 0.02) << t;
+    }
+  }
+}
+
 TEST(TemporalFusion, LessNoisyFramesWeighMore) {
   // A constant of 100 fused with one of 104 whose noise has a quarter of the variance.
   Image first(40, 24, 8, 1);
