@@ -8,9 +8,9 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "adaptive_search.h"
+#include "frames_ahead.h"
 #include "nonlocal/error.h"
 #include "nonlocal/noise_estimate.h"
 #include "nonlocal/video_denoiser.h"
@@ -23,9 +23,12 @@ namespace {
 
 using nonlocal::AdaptiveSearch;
 using nonlocal::FramePlanes;
+using nonlocal::FramesAhead;
+using nonlocal::kMostAhead;
 using nonlocal::NoiseEstimator;
 using nonlocal::PlaneGroup;
 using nonlocal::VideoDenoiser;
+using nonlocal::WaitingFrames;
 
 // ---------------------------------------------------------------------------------------------- settings
 
@@ -63,7 +66,6 @@ constexpr int kMostPatch = 15;
 constexpr int kLeastSearch = 3;
 constexpr int kMostSearch = 63;
 constexpr int kMostThreads = 256;
-constexpr int kMostAhead = 8;
 
 // What the user asks for.
 struct Settings {
@@ -140,39 +142,6 @@ struct FieldDenoiser {
     network = wanted;
     precision = settings.precision();
   }
-};
-
-// Frames that wait for those ahead of them.
-class WaitingFrames {
- public:
-  WaitingFrames() = default;
-  WaitingFrames(WaitingFrames&& other) noexcept : frames_(std::exchange(other.frames_, {})) {}
-  WaitingFrames& operator=(WaitingFrames&& other) noexcept {
-    std::swap(frames_, other.frames_);
-    return *this;
-  }
-  ~WaitingFrames() { clear(); }
-
-  [[nodiscard]] int count() const { return static_cast<int>(frames_.size()); }
-  [[nodiscard]] GstBuffer* at(std::size_t i) const { return frames_[i]; }
-  void push(GstBuffer* frame) {
-    frames_.reserve(kMostAhead + 1);
-    frames_.push_back(frame);
-  }
-  GstBuffer* pop() {
-    GstBuffer* first = frames_.front();
-    frames_.erase(frames_.begin());
-    return first;
-  }
-  void clear() {
-    for (GstBuffer* frame : frames_) {
-      gst_buffer_unref(frame);
-    }
-    frames_.clear();
-  }
-
- private:
-  std::vector<GstBuffer*> frames_;
 };
 
 // What the streaming thread remembers from frame to frame; it is guarded by the pad's stream lock.
@@ -668,53 +637,6 @@ bool is_interlaced(const GstVideoFrame& frame) {
   return mode == GST_VIDEO_INTERLACE_MODE_INTERLEAVED ||
          (mode == GST_VIDEO_INTERLACE_MODE_MIXED && (frame.flags & GST_VIDEO_FRAME_FLAG_INTERLACED) != 0);
 }
-
-// Planes to be read of a frame or a field.
-struct ReadPlanes {
-  std::array<nonlocal::ConstPlane, 3> luma;
-  std::array<nonlocal::ConstPlane, 3> chroma;
-
-  nonlocal::VideoFrame set(const FramePlanes& planes) {
-    std::copy(planes.luma.all().begin(), planes.luma.all().end(), luma.begin());
-    std::copy(planes.chroma.all().begin(), planes.chroma.all().end(), chroma.begin());
-    return {std::span(luma).first(planes.luma.count), std::span(chroma).first(planes.chroma.count)};
-  }
-};
-
-// The frames ahead, mapped for reading.
-class FramesAhead {
- public:
-  FramesAhead(const WaitingFrames& waiting, int most, const GstVideoInfo& info) {
-    const auto wanted = static_cast<std::size_t>(std::min(most, waiting.count()));
-    GstVideoInfo of_frames = info;
-    while (count_ < wanted &&
-           gst_video_frame_map(&frames_[count_], &of_frames, waiting.at(count_), GST_MAP_READ)) {
-      ++count_;  // up to one that cannot be read, and does not help
-    }
-  }
-  FramesAhead(const FramesAhead&) = delete;
-  FramesAhead& operator=(const FramesAhead&) = delete;
-  ~FramesAhead() {
-    while (count_ > 0) {
-      gst_video_frame_unmap(&frames_[--count_]);
-    }
-  }
-
-  // One field, or all of each frame.
-  std::span<const nonlocal::VideoFrame> views(std::optional<int> field) {
-    for (std::size_t i = 0; i < count_; ++i) {
-      const FramePlanes planes = nonlocal::planes_of(frames_[i]);
-      views_[i] = planes_[i].set(field ? nonlocal::field_of(planes, *field) : planes);
-    }
-    return std::span(views_).first(count_);
-  }
-
- private:
-  std::array<GstVideoFrame, kMostAhead> frames_;
-  std::array<ReadPlanes, kMostAhead> planes_;
-  std::array<nonlocal::VideoFrame, kMostAhead> views_;
-  std::size_t count_ = 0;
-};
 
 void denoise(GstBaseTransform* trans, const GstVideoFrame& frame) {
   State& state = members(trans).state;
