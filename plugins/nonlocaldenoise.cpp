@@ -40,8 +40,9 @@ struct PresetSizes {
   int patch;
   int search;
   bool temporal;
-  int look_ahead;       // frames
-  const char* network;  // of the library's, or none
+  int look_ahead;  // frames
+  const char*
+      network;  // of the library's, or none; without it where the CPU lacks its precision, to stay fast
   nonlocal::NetworkPrecision precision;
 };
 
@@ -103,8 +104,8 @@ struct Settings {
     if (refinement != kPresetsNetwork) {
       return refinement == kNoNetwork ? "" : refinement;
     }
-    const char* name = kPresets[preset].network;
-    return name == nullptr ? "" : name;
+    const PresetSizes& p = kPresets[preset];
+    return p.network == nullptr || !nonlocal::is_supported(p.precision) ? "" : p.network;
   }
   [[nodiscard]] nonlocal::NetworkPrecision precision() const {
     const nonlocal::NetworkPrecision wanted = kPresets[preset].precision;
