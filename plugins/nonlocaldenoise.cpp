@@ -780,7 +780,9 @@ gboolean set_info(GstVideoFilter* filter, GstCaps*, GstVideoInfo* info, GstCaps*
 
 gboolean sink_event(GstBaseTransform* trans, GstEvent* event) {
   // Nothing overtakes frames.
-  if (GST_EVENT_IS_SERIALIZED(event) && GST_EVENT_TYPE(event) != GST_EVENT_FLUSH_STOP) {
+  const bool is_serialized =
+      (gst_event_type_get_flags(GST_EVENT_TYPE(event)) & GST_EVENT_TYPE_SERIALIZED) != 0;
+  if (is_serialized && GST_EVENT_TYPE(event) != GST_EVENT_FLUSH_STOP) {
     drain(trans);
   }
   if (GST_EVENT_TYPE(event) == GST_EVENT_FLUSH_STOP || GST_EVENT_TYPE(event) == GST_EVENT_SEGMENT) {

@@ -79,7 +79,8 @@ void measure(int frames) {
   Mapped out(result.get(), info);
   Library library;
   Harness harness(info, "nonlocaldenoise ! fakesink");
-  harness.set("sigma", std::to_string(kSigma));
+  harness.set("sigma", std::to_string(kSigma)).set("search-size", "15");
+  harness.set("temporal", "off").set("refinement", "off");
   std::vector<double> by_element;
   std::vector<double> by_library;
   for (int i = -5; i < frames; ++i) {
