@@ -218,7 +218,7 @@ TEST_F(EvaluateTest, LumaAloneIsTheClipsOwn) {
   EXPECT_FALSE(rows["noisy"]["psnr"].contains("U"));
   const std::vector<uint8_t> raw = contents("noisy.raw");
   ASSERT_EQ(raw.size(), 2U * 64 * 48);
-  EXPECT_EQ(SamplePlane(64, 48, {raw.begin(), raw.begin() + 64 * 48}).sample,
+  EXPECT_EQ((SamplePlane{64, 48, {raw.begin(), raw.begin() + 64 * 48}}.sample),
             plane_of(all, 64, 48, 0, 0).sample);
   EXPECT_EQ(rows["ffmpeg-hqdn3d"]["psnr"]["Y"], 100) << "chroma is added, and taken off again";
 }
