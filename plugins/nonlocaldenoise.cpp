@@ -7,6 +7,7 @@
 #include <new>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "adaptive_search.h"
@@ -100,9 +101,9 @@ struct Settings {
     return look_ahead < 0 ? kPresets[preset].look_ahead : look_ahead;
   }
   // A name, or a file; empty for none.
-  [[nodiscard]] std::string network() const {
+  [[nodiscard]] std::string_view network() const {
     if (refinement != kPresetsNetwork) {
-      return refinement == kNoNetwork ? "" : refinement;
+      return refinement == kNoNetwork ? std::string_view() : refinement;
     }
     const PresetSizes& p = kPresets[preset];
     return p.network == nullptr || !nonlocal::is_supported(p.precision) ? "" : p.network;
@@ -131,14 +132,14 @@ struct FieldDenoiser {
 
   // Opens a file where the settings ask for another network than before, and only then.
   void use_network_of(const Settings& settings) {
-    const std::string wanted = settings.network();
+    const std::string_view wanted = settings.network();
     if (wanted == network && (wanted.empty() || settings.precision() == precision)) {
       return;
     }
     if (wanted.empty()) {
       denoiser.do_not_refine();
     } else {
-      denoiser.refine_with(nonlocal::find_model(wanted), settings.precision());
+      denoiser.refine_with(nonlocal::find_model(std::string(wanted)), settings.precision());
     }
     network = wanted;
     precision = settings.precision();

@@ -1,5 +1,7 @@
 #include "core/planes.h"
 
+#include <algorithm>
+#include <functional>
 #include <string>
 
 #include "nonlocal/error.h"
@@ -12,7 +14,25 @@ std::string describe(const ConstPlane& p) {
          " bits";
 }
 
+struct Extent {
+  explicit Extent(const ConstPlane& p) {
+    const std::byte* last = p.row(p.height - 1);
+    begin = std::min(p.data, last);
+    end = std::max(p.data, last) +
+          (static_cast<std::ptrdiff_t>(p.width - 1) * p.step + 1) * p.bytes_per_sample();
+  }
+  const std::byte* begin;
+  const std::byte* end;
+};
+
 }  // namespace
+
+bool overlap(const ConstPlane& a, const ConstPlane& b) {
+  const Extent first(a);
+  const Extent second(b);
+  const std::less<> before;  // of pointers into different memory, too
+  return before(first.begin, second.end) && before(second.begin, first.end);
+}
 
 void check_plane(const char* filter, const ConstPlane& p) {
   const std::string name = std::string(filter) + ": ";

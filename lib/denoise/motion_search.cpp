@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "core/rounding.h"
 #include "core/workers.h"
 #include "hwy/highway.h"
 
@@ -253,10 +254,6 @@ HWY_EXPORT(halve_row);
 constexpr int kSmallestLevel = 40;  // rows or columns
 constexpr int kMostLevels = 5;
 constexpr int kBandRows = 16;
-
-int ceil_divide(int a, int b) { return (a + b - 1) / b; }
-
-int round_up(int n, int multiple) { return ceil_divide(n, multiple) * multiple; }
 
 int level_count(int width, int height) {
   int levels = 1;

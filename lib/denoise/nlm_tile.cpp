@@ -4,6 +4,7 @@
 // After foreach_target.
 #include <algorithm>
 
+#include "core/rounding.h"
 #include "denoise/nlm_kernel-inl.h"
 #include "denoise/nlm_samples-inl.h"
 #include "denoise/nlm_tile.h"
@@ -280,10 +281,6 @@ namespace {
 
 // Fits a row's vertical sums and weights into the first-level cache at the default window.
 constexpr int kWidestStrip = 32;
-
-int ceil_divide(int a, int b) { return (a + b - 1) / b; }
-
-int round_up(int n, int multiple) { return ceil_divide(n, multiple) * multiple; }
 
 size_t product(int a, int b, int c) { return static_cast<size_t>(a) * b * c; }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/planes.h"
+#include "core/rounding.h"
 #include "core/workers.h"
 #include "denoise/nlm_tile.h"
 #include "nonlocal/error.h"
@@ -83,31 +84,12 @@ void copy_planes(std::span<const ConstPlane> in, std::span<const Plane> out) {
   }
 }
 
-// The bytes from the plane's first to its last sample.
-struct Extent {
-  explicit Extent(const ConstPlane& p) {
-    const std::byte* first = p.row(0);
-    const std::byte* last = p.row(p.height - 1);
-    begin = std::min(first, last);
-    end = std::max(first, last) +
-          (static_cast<std::ptrdiff_t>(p.width - 1) * p.step + 1) * p.bytes_per_sample();
-  }
-  const std::byte* begin;
-  const std::byte* end;
-};
-
 // Do the planes of any two share memory?
 bool overlap(std::span<const ConstPlane> in, std::span<const Plane> out) {
   return std::any_of(in.begin(), in.end(), [&](const ConstPlane& i) {
-    return std::any_of(out.begin(), out.end(), [&](const Plane& o) {
-      const Extent a(i);
-      const Extent b(o);
-      return a.begin < b.end && b.begin < a.end;
-    });
+    return std::any_of(out.begin(), out.end(), [&](const Plane& o) { return nonlocal::overlap(i, o); });
   });
 }
-
-int ceil_divide(int a, int b) { return (a + b - 1) / b; }
 
 // A frame's tiles, numbered row by row. Each has rows above to begin with, which cost time: so they are high,
 // but there are several a thread, so that threads share the work evenly.

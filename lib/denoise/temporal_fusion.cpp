@@ -15,6 +15,7 @@
 
 #include "core/aligned_buffer.h"
 #include "core/planes.h"
+#include "core/rounding.h"
 #include "core/workers.h"
 #include "denoise/fusion_law.h"
 #include "denoise/fusion_rows-inl.h"
@@ -36,9 +37,8 @@ using denoise::MotionVector;
 constexpr int kCellsABlock = kMotionBlock / 2;
 constexpr double kCutShare = 0.5;  // of the cells new: all of the frame is
 
-int ceil_divide(int a, int b) { return (a + b - 1) / b; }
-
-std::size_t round_up(std::size_t n) { return (n + 31) / 32 * 32; }
+// Rows begin at whole vectors.
+std::size_t row_stride(std::size_t values) { return round_up(values, std::size_t{32}); }
 
 // A plane of the fused frame and of the one before.
 struct StatePlane {
@@ -55,7 +55,7 @@ struct StatePlane {
         height(p.height),
         columns(p.width == first.width ? 2 : 1),
         rows(p.height == first.height ? 2 : 1),
-        stride(static_cast<std::ptrdiff_t>(round_up(static_cast<std::size_t>(p.width) + 1))) {
+        stride(static_cast<std::ptrdiff_t>(row_stride(static_cast<std::size_t>(p.width) + 1))) {
     const std::size_t size = static_cast<std::size_t>(stride) * height;
     now.allocate(size);
     before.allocate(size);
@@ -89,7 +89,7 @@ struct CellMap {
   void resize(int columns, int lines) {
     cells = columns;
     rows = lines;
-    stride = static_cast<std::ptrdiff_t>(round_up(static_cast<std::size_t>(columns) + 2 * kMapMargin));
+    stride = static_cast<std::ptrdiff_t>(row_stride(static_cast<std::size_t>(columns) + 2 * kMapMargin));
     values.allocate(static_cast<std::size_t>(stride) * rows);
   }
   [[nodiscard]] T* row(int y) { return values.data() + std::clamp(y, 0, rows - 1) * stride + kMapMargin; }
@@ -129,29 +129,6 @@ struct MeanMap {
     radius = samples_a_cell > 1 ? 1 : 2;
     const int box = 2 * radius + 1;
     noise = 1 / static_cast<float>(samples_a_cell * box * box);
-  }
-};
-
-struct Geometry {
-  struct One {
-    int width;
-    int height;
-    bool operator==(const One&) const = default;
-  };
-  std::vector<One> planes;
-  std::size_t guides = 0;
-
-  [[nodiscard]] bool is_of(std::span<const ConstPlane> guide_planes,
-                           std::span<const ConstPlane> others) const {
-    if (guides != guide_planes.size() || planes.size() != guide_planes.size() + others.size()) {
-      return false;
-    }
-    const auto same = [](const ConstPlane& p, const One& o) {
-      return p.width == o.width && p.height == o.height;
-    };
-    return std::equal(guide_planes.begin(), guide_planes.end(), planes.begin(), same) &&
-           std::equal(others.begin(), others.end(), planes.begin() + static_cast<std::ptrdiff_t>(guides),
-                      same);
   }
 };
 
@@ -234,8 +211,8 @@ struct Scratch {
   std::ptrdiff_t stride = 0;
 
   void allocate(int width, int cells) {
-    const std::size_t samples = round_up(static_cast<std::size_t>(width) + kMotionBlock + 2);
-    stride = static_cast<std::ptrdiff_t>(round_up(static_cast<std::size_t>(cells) + 2 * kMapMargin));
+    const std::size_t samples = row_stride(static_cast<std::size_t>(width) + kMotionBlock + 2);
+    stride = static_cast<std::ptrdiff_t>(row_stride(static_cast<std::size_t>(cells) + 2 * kMapMargin));
     const auto row = static_cast<std::size_t>(stride);
     line.allocate(samples);
     square.allocate(row);
@@ -266,7 +243,6 @@ HWY_EXPORT(fuse_row);
 using namespace denoise;  // NOLINT(google-build-using-namespace): the dispatched functions
 
 struct TemporalFusion::State {
-  Geometry geometry;
   std::vector<StatePlane> planes;  // guides, then others
   std::size_t guides = 0;
   std::vector<ConstPlane> views;
@@ -284,6 +260,8 @@ struct TemporalFusion::State {
   bool has_before = false;
   bool is_remembered = false;
 
+  [[nodiscard]] bool is_for(std::span<const ConstPlane> guide_planes,
+                            std::span<const ConstPlane> others) const;
   void prepare(std::span<const ConstPlane> guide_planes, std::span<const ConstPlane> others, int threads);
   void take_variance(const ConstPlane& of_frame);
   void start(std::span<const ConstPlane> in, double sigma, int threads);
@@ -302,21 +280,29 @@ struct TemporalFusion::State {
   }
 };
 
+// Of the sizes of the frame before.
+bool TemporalFusion::State::is_for(std::span<const ConstPlane> guide_planes,
+                                   std::span<const ConstPlane> others) const {
+  const auto same = [](const ConstPlane& p, const StatePlane& s) {
+    return p.width == s.width && p.height == s.height;
+  };
+  const std::span<const StatePlane> all(planes);
+  return guides == guide_planes.size() && all.size() == guides + others.size() &&
+         std::equal(guide_planes.begin(), guide_planes.end(), all.begin(), same) &&
+         std::equal(others.begin(), others.end(), all.begin() + static_cast<std::ptrdiff_t>(guides), same);
+}
+
 void TemporalFusion::State::prepare(std::span<const ConstPlane> guide_planes,
                                     std::span<const ConstPlane> others, int threads) {
-  if (!geometry.is_of(guide_planes, others)) {
+  if (!is_for(guide_planes, others)) {
     const ConstPlane& first = guide_planes[0];
-    geometry = {};
     planes.clear();
     means.clear();
     scratch.clear();
-    guides = geometry.guides = guide_planes.size();
+    guides = guide_planes.size();
     cells = (first.width + 1) / 2;
     cell_rows = (first.height + 1) / 2;
-    const auto add = [&](const ConstPlane& p) {
-      geometry.planes.push_back({p.width, p.height});
-      planes.emplace_back(p, first);
-    };
+    const auto add = [&](const ConstPlane& p) { planes.emplace_back(p, first); };
     std::for_each(guide_planes.begin(), guide_planes.end(), add);
     std::for_each(others.begin(), others.end(), add);
     means.resize(1 + others.size());

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <string>
 
+#include "core/rounding.h"
 #include "nonlocal/error.h"
 
 // Of the OpenMP runtime that oneDNN brings: its header is not where every compiler looks.
@@ -137,8 +138,7 @@ int value_bytes(NetworkPrecision precision) {
 }
 
 int padded_channels(int channels, NetworkPrecision precision) {
-  const int at_once = 4 / value_bytes(precision);
-  return (channels + at_once - 1) / at_once * at_once;
+  return round_up(channels, 4 / value_bytes(precision));
 }
 
 Convolution::Convolution(const PreparedLayer& layer, NetworkPrecision precision, int width, int height,

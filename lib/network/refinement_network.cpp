@@ -2,8 +2,6 @@
 #include <atomic>
 #include <cmath>
 #include <cstring>
-#include <functional>
-#include <utility>
 
 #include "core/planes.h"
 #include "core/workers.h"
@@ -61,20 +59,6 @@ void check_map(const ConstPlane& map, const ConstPlane& noisy) {
     throw InvalidArgument(std::string(kName) + ": expected a map of sigma of " + size_of(noisy) +
                           " samples or half of it, rounded up, got " + size_of(map));
   }
-}
-
-// From the first byte of a plane to behind the last.
-std::pair<const std::byte*, const std::byte*> extent(const ConstPlane& p) {
-  const std::byte* last = p.row(p.height - 1);
-  const auto row = (static_cast<std::ptrdiff_t>(p.width - 1) * p.step + 1) * p.bytes_per_sample();
-  return {std::min(p.data, last), std::max(p.data, last) + row};
-}
-
-bool overlap(const ConstPlane& a, const ConstPlane& b) {
-  const auto [a_first, a_end] = extent(a);
-  const auto [b_first, b_end] = extent(b);
-  const std::less<> before;
-  return before(a_first, b_end) && before(b_first, a_end);
 }
 
 // A plane's samples, where the output overwrites them while neighbours still need them.

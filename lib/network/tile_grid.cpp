@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <limits>
 
+#include "core/rounding.h"
 #include "network/convolution.h"
 
 namespace nonlocal::network {
@@ -19,8 +20,6 @@ constexpr int kRowPixels = 3;
 
 // The last layer may calculate as many at once.
 constexpr int kPixelsAtOnce = 4;
-
-int divide_up(int a, int b) { return (a + b - 1) / b; }
 
 // Pixels that each layer writes, times its operations.
 double operations(const RefinementModel& model, const TileShape& tile) {
@@ -52,7 +51,7 @@ double cost(const RefinementModel& model, NetworkPrecision precision, const Tile
   const double tile = operations(model, grid.tile);
   double sum = 0;
   for (const int threads : {2, 3, 4, 6, 8}) {
-    sum += divide_up(grid.count(), threads) * threads * tile;
+    sum += ceil_divide(grid.count(), threads) * threads * tile;
   }
   return sum * (1 + footprint(model, precision, grid.tile) / kSlowingBytes);
 }
@@ -62,16 +61,16 @@ double cost(const RefinementModel& model, NetworkPrecision precision, const Tile
 TileGrid cut_into_tiles(const RefinementModel& model, NetworkPrecision precision, int frame_width,
                         int frame_height) {
   const int r = model.unshuffle;
-  const int width = divide_up(frame_width, r);
-  const int height = divide_up(frame_height, r);
+  const int width = ceil_divide(frame_width, r);
+  const int height = ceil_divide(frame_height, r);
   constexpr int kSmallest = 16;
   TileGrid best{};
   double least = std::numeric_limits<double>::max();
   for (int columns = 1; columns <= std::max(1, width / kSmallest); ++columns) {
     for (int rows = 1; rows <= std::max(1, height / kSmallest); ++rows) {
-      const int tile_width = divide_up(divide_up(width, columns), kPixelsAtOnce) * kPixelsAtOnce;
-      const TileShape tile{r, static_cast<int>(model.layers.size()), tile_width, divide_up(height, rows)};
-      const TileGrid grid{divide_up(width, tile.width), divide_up(height, tile.height), tile};
+      const int tile_width = ceil_divide(ceil_divide(width, columns), kPixelsAtOnce) * kPixelsAtOnce;
+      const TileShape tile{r, static_cast<int>(model.layers.size()), tile_width, ceil_divide(height, rows)};
+      const TileGrid grid{ceil_divide(width, tile.width), ceil_divide(height, tile.height), tile};
       const double time = cost(model, precision, grid);
       if (time < least) {
         least = time;
