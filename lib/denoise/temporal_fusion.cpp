@@ -201,8 +201,9 @@ void copy_moved(const std::uint16_t* row, int width, int x, int count, bool half
 }
 
 struct Scratch {
-  AlignedBuffer<std::uint16_t> line;  // samples of a row
-  AlignedBuffer<float> square;        // sums or means of a row of cells
+  AlignedBuffer<std::uint16_t> line;       // samples of a row
+  AlignedBuffer<std::uint16_t> predicted;  // of a row that is not there
+  AlignedBuffer<float> square;             // sums or means of a row of cells
   AlignedBuffer<float> mean;
   AlignedBuffer<float> squared_mean;  // kCellsABlock + 2 rows
   AlignedBuffer<float> largest;       // kCellsABlock rows
@@ -215,6 +216,7 @@ struct Scratch {
     stride = static_cast<std::ptrdiff_t>(row_stride(static_cast<std::size_t>(cells) + 2 * kMapMargin));
     const auto row = static_cast<std::size_t>(stride);
     line.allocate(samples);
+    predicted.allocate(samples);
     square.allocate(row);
     mean.allocate(row);
     squared_mean.allocate(row * (kCellsABlock + 2));
@@ -414,9 +416,10 @@ void TemporalFusion::State::predict(std::span<const ConstPlane> in, const Tempor
       const double sigma = is_guide ? p.sigma : p.other_sigma;
       const auto scale = static_cast<float>(std::ldexp(1.0, 8 - kStateDepth) / sigma);
       for (int k = 0; k < plane.rows; ++k) {
-        const int y =
-            std::min(row * plane.rows + k, plane.height - 1);  // the last row of an odd number twice
-        std::uint16_t* predicted = plane.row(y);
+        // Beyond the last row that one is compared again. It may be another thread's: then x̂ goes nowhere.
+        const int y = std::min(row * plane.rows + k, plane.height - 1);
+        const bool is_there = row * plane.rows + k < plane.height;
+        std::uint16_t* predicted = is_there ? plane.row(y) : s.predicted.data();
         move_row(plane, y, field, block_row, predicted);
         read_row(in[i], y, s.line.data());
         add_differences(s.line.data(), predicted, plane.columns, scale, cells, s.square.data(),

@@ -293,6 +293,35 @@ TEST(TemporalFusion, AnySizeServesAndOthersFollow) {
   }
 }
 
+// Of 2 x 17 interlaced rows the second field has 17 of luma and 8 of chroma: the ninth row of cells, the
+// first of a row of blocks, has none of its own.
+TEST(TemporalFusion, ARowOfCellsWithoutChromaLeavesThatOfOthersAlone) {
+  Camera luma;
+  luma.width = 400;
+  luma.height = 17;
+  Camera chroma = luma;
+  chroma.width = 200;
+  chroma.height = 8;
+  const auto run = [&](int threads) {
+    TemporalFusion fusion;
+    for (int t = 0; t < 4; ++t) {
+      Image frame = luma.frame(t);
+      // Row 16 moves, so that its block has another motion than those above.
+      for (int x = 0; x < luma.width; ++x) {
+        frame.set(0, x, 16, frame.get(0, std::min(x + 3 * t, luma.width - 1), 16));
+      }
+      const Image& still = frame;
+      const Image other = chroma.frame(t);
+      fusion.fuse(still.views(), other.views(), {15, 15, {}, 1, threads});
+    }
+    return samples_of(fusion.others());
+  };
+  const std::vector<int> expected = run(1);
+  for (const int threads : {2, 3, 8}) {
+    EXPECT_EQ(run(threads), expected) << threads << " threads";
+  }
+}
+
 TEST(TemporalFusion, RefusesWhatDoesNotFit) {
   const Image luma(20, 10, 8, 1);
   const Image quarter(5, 5, 8, 1);
