@@ -172,8 +172,10 @@ struct State {
   }
 };
 
-struct Sigmas {
-  double luma = 0;
+// What noise the planes have.
+struct Noise {
+  double level = 0;  // of luma, over the frame
+  nonlocal::NoiseCurve luma;
   double chroma = 0;
 };
 
@@ -476,41 +478,59 @@ void install_properties(GObjectClass* object_class) {
 
 // ---------------------------------------------------------------------------------------------- filtering
 
-double mean_square_root(double sum_of_squares, int count) {
-  return std::min(std::sqrt(sum_of_squares / count), kMostSigma);
-}
-
-// The noise of the group: the root of the mean of its planes' variances, as d² is a mean over the planes,
-// too.
-double estimate(State& state, const PlaneGroup& group, int first_component) {
-  double sum = 0;
-  for (int i = 0; i < group.count; ++i) {
-    const double sigma =
-        state.estimators[first_component + i].update(group.planes[i], state.settings.threads);
-    sum += sigma * sigma;
+// The root of the mean of a group's variances, as d² is a mean over its planes, too.
+class MeanSigma {
+ public:
+  void add(double sigma) {
+    sum_of_squares_ += sigma * sigma;
+    ++count_;
   }
-  return mean_square_root(sum, group.count);
+  [[nodiscard]] double value() const { return std::min(std::sqrt(sum_of_squares_ / count_), kMostSigma); }
+
+ private:
+  double sum_of_squares_ = 0;
+  int count_ = 0;
+};
+
+struct GroupNoise {
+  double level;
+  nonlocal::NoiseCurve curve;
+};
+
+GroupNoise estimate(State& state, const PlaneGroup& group, int first_component) {
+  MeanSigma level;
+  MeanSigma dark;
+  MeanSigma bright;
+  for (int i = 0; i < group.count; ++i) {
+    NoiseEstimator& estimator = state.estimators[first_component + i];
+    level.add(estimator.update(group.planes[i], state.settings.threads));
+    dark.add(estimator.curve().dark);
+    bright.add(estimator.curve().bright);
+  }
+  return {level.value(), {dark.value(), bright.value()}};
 }
 
 // What the frame is filtered with. Luma is estimated even where it is left alone: noise-level stays true.
-Sigmas sigmas_of(State& state, const FramePlanes& planes) {
+Noise noise_of(State& state, const FramePlanes& planes) {
   const Settings& settings = state.settings;
   if (!settings.estimates()) {
-    return {settings.sigma, settings.sigma};
+    return {settings.sigma, settings.sigma, settings.sigma};
   }
-  Sigmas sigmas;
-  sigmas.luma = estimate(state, planes.luma, 0);
+  const GroupNoise luma = estimate(state, planes.luma, 0);
+  Noise noise = {luma.level, luma.curve, 0};
   if (!planes.chroma.empty() && !settings.leaves_chroma() && (!settings.is_joint() || settings.fuses())) {
-    sigmas.chroma = estimate(state, planes.chroma, 1);
+    // Chroma's noise goes with luma's brightness as luma's does.
+    const double rise = luma.level > 0 ? luma.curve.largest() / luma.level : 1;
+    noise.chroma = std::min(estimate(state, planes.chroma, 1).level * rise, kMostSigma);
   }
-  return sigmas;
+  return noise;
 }
 
 nonlocal::VideoDenoiserParameters denoiser_parameters(const Settings& settings, int search_size,
-                                                      const Sigmas& sigmas) {
+                                                      const Noise& noise) {
   nonlocal::VideoDenoiserParameters p;
-  p.sigma = sigmas.luma;
-  p.chroma_sigma = sigmas.chroma;
+  p.sigma = noise.luma;
+  p.chroma_sigma = noise.chroma;
   p.strength = settings.strength;
   p.chroma_strength = settings.chroma_strength;
   p.patch_size = settings.patch();
@@ -648,7 +668,7 @@ void denoise(GstBaseTransform* trans, const GstVideoFrame& frame) {
   const int search_size = state.adaptive.search_size(settings.search());
   const GstClockTime start = gst_util_get_timestamp();
   // Motion makes the fields differ, which would pass for noise: one is enough.
-  const Sigmas sigmas = sigmas_of(state, interlaced ? nonlocal::field_of(planes, 0) : planes);
+  const Noise noise = noise_of(state, interlaced ? nonlocal::field_of(planes, 0) : planes);
   if (!gst_base_transform_is_passthrough(trans)) {
     FramesAhead ahead(state.waiting, settings.ahead(), frame.info);
     for (int field = 0; field < (interlaced ? 2 : 1); ++field) {
@@ -656,12 +676,12 @@ void denoise(GstBaseTransform* trans, const GstVideoFrame& frame) {
       if (!part.luma.empty()) {
         state.denoisers[field].use_network_of(settings);
         state.denoisers[field].denoiser.filter(part.luma.all(), part.chroma.all(),
-                                               denoiser_parameters(settings, search_size, sigmas),
+                                               denoiser_parameters(settings, search_size, noise),
                                                ahead.views(interlaced ? std::optional(field) : std::nullopt));
       }
     }
   }
-  report(trans, frame.buffer, sigmas.luma, search_size);
+  report(trans, frame.buffer, noise.level, search_size);
   if (settings.adaptive) {
     adapt(trans, frame.buffer, gst_util_get_timestamp() - start);
   }

@@ -12,18 +12,21 @@
 #include <cstdint>
 #include <numbers>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "core/planes.h"
 #include "core/workers.h"
+#include "denoise/noise_line.h"
 #include "nonlocal/error.h"
 
 namespace nonlocal {
 namespace {
 
 constexpr int block_size = 8;
+constexpr int band_count = 16;
 constexpr int most_blocks = 16384;  // what a frame costs at most; 1 % of them tell sigma to within 2 %
 
 // Coefficients (i, j) up to i + j = highest_low choose the blocks, those from lowest_high measure the noise:
@@ -206,7 +209,7 @@ struct Range {
   float least;
   float most;
 
-  // What clipping to this range leaves of noise of this sigma in a block of this mean.
+  // What clipping to this range leaves of the variance of noise of this sigma in a block of this mean.
   [[nodiscard]] float share_left(float mean, float sigma) const {
     return sigma > 0 ? clipped_variance((mean - least) / sigma) * clipped_variance((most - mean) / sigma) : 1;
   }
@@ -238,22 +241,36 @@ double without_own_grain(double variance) { return variance * (variance + 3) / (
 // 1 up to `from`, 0 from `to` on.
 double fade(double value, double from, double to) { return std::clamp((to - value) / (to - from), 0.0, 1.0); }
 
+// What a frame tells.
+struct FrameLevel {
+  double sigma;
+  NoiseCurve curve;
+};
+
 // One frame's blocks and what they tell. Keeps its memory for the next frame.
 class FrameNoise {
  public:
-  // Sigma, or nothing where the frame cannot tell: too small, constant, or clipped nearly everywhere.
-  std::optional<double> estimate(const ConstPlane& plane, int threads);
+  // Nothing where the frame cannot tell: too small, constant, or clipped nearly everywhere.
+  std::optional<FrameLevel> estimate(const ConstPlane& plane, int threads);
 
  private:
   void lay_grid(const ConstPlane& plane);
   void measure_blocks(const ConstPlane& plane, int threads);
   void crop_bars();
+  [[nodiscard]] bool is_hopeless() const;
+  [[nodiscard]] double drawn_share() const;
+  std::optional<NoisePoint> flattest(const ConstPlane& plane);
   void choose_candidates(double sigma);
+  void sort_into_bands();
+  void choose_candidates(const std::vector<int>& band, const NoiseLine& noise);
   void load_candidate(const ConstPlane& plane, const Candidate& candidate, Block& block) const;
-  double noise_variance(const ConstPlane& plane);
+  NoisePoint measure_noise(const ConstPlane& plane, std::size_t least_count);
   double even_variance();
+  NoiseLine line_of(const ConstPlane& plane, double variance);
+  [[nodiscard]] FrameLevel level_of(const NoisePoint& flattest, const NoiseLine& line) const;
   template <typename Function>
   void for_each_block(Function function) const;
+  [[nodiscard]] int block_count() const { return (right_ - left_) * (bottom_ - top_); }
 
   int grid_step_ = 0;  // samples from a block to the next, in both directions
   int columns_ = 0;
@@ -265,6 +282,7 @@ class FrameNoise {
   int right_ = 0;
   int top_ = 0;
   int bottom_ = 0;
+  std::array<std::vector<int>, band_count> bands_;  // the blocks by brightness, without constant ones
   std::vector<Candidate> candidates_;
   std::vector<float> block_energies_;  // of the candidates used, at the high frequencies
 };
@@ -353,6 +371,20 @@ void FrameNoise::choose_candidates(double sigma) {
   }
 }
 
+// Those of a band of brightness, for noise that depends on it.
+void FrameNoise::choose_candidates(const std::vector<int>& band, const NoiseLine& noise) {
+  constexpr float enough_left = 0.5F;
+  candidates_.clear();
+  for (const int i : band) {
+    const BlockMeasure& block = blocks_[i];
+    const auto sigma = static_cast<float>(std::sqrt(noise.variance(block.mean)));
+    const float share_left = range_.share_left(block.mean, sigma);
+    if (share_left > enough_left) {
+      candidates_.push_back({block.low_energy / share_left, i, share_left});
+    }
+  }
+}
+
 // Its DCT, as it would be without clipping.
 void FrameNoise::load_candidate(const ConstPlane& plane, const Candidate& candidate, Block& block) const {
   load(plane, candidate.block % columns_ * grid_step_, candidate.block / columns_ * grid_step_, block);
@@ -378,9 +410,9 @@ double FrameNoise::even_variance() {
 // Of the candidates, starts with the 1 % that hold least low frequencies, and doubles their number for as
 // long as what they measure does not rise by more than chance, that is, until texture comes in. Where the
 // blocks are far more uneven than noise is, the even part of it counts.
-double FrameNoise::noise_variance(const ConstPlane& plane) {
+NoisePoint FrameNoise::measure_noise(const ConstPlane& plane, std::size_t least_count) {
   const std::size_t count = candidates_.size();
-  const std::size_t first = std::max(std::min<std::size_t>(128, (count + 3) / 4), count / 100);
+  const std::size_t first = std::max(std::min(least_count, (count + 3) / 4), count / 100);
   const std::size_t last = std::max(first, count / 10);
   const auto end = candidates_.begin() + static_cast<std::ptrdiff_t>(last);
   std::nth_element(candidates_.begin(), end - 1, candidates_.end());
@@ -420,43 +452,50 @@ double FrameNoise::noise_variance(const ConstPlane& plane) {
   }
   block_energies_.resize(accepted);
   variance = std::min(variance, even_variance() / 0.7);
-  return std::max(0.0, variance - rounding_variance(plane));
+  double brightness = 0;
+  for (std::size_t i = 0; i < accepted; ++i) {
+    brightness += blocks_[candidates_[i].block].mean;
+  }
+  return {brightness / static_cast<double>(accepted), std::max(0.0, variance - rounding_variance(plane)),
+          static_cast<int>(accepted)};
 }
 
-std::optional<double> FrameNoise::estimate(const ConstPlane& plane, int threads) {
-  if (plane.width < block_size || plane.height < block_size) {
-    return std::nullopt;
-  }
-  lay_grid(plane);
-  measure_blocks(plane, threads);
-  crop_bars();
-
-  int blocks = 0;
+// Clipped nearly everywhere.
+bool FrameNoise::is_hopeless() const {
   int clipped = 0;
+  for_each_block([&](int i) {
+    const BlockMeasure& block = blocks_[i];
+    clipped += block.constant() && (block.mean == range_.least || block.mean == range_.most) ? 1 : 0;
+  });
+  return clipped > 0.75 * block_count();
+}
+
+// Of the blocks, those of one value that is not a limit: a camera leaves none.
+double FrameNoise::drawn_share() const {
   int drawn = 0;
   for_each_block([&](int i) {
     const BlockMeasure& block = blocks_[i];
-    const bool at_limit = block.mean == range_.least || block.mean == range_.most;
-    ++blocks;
-    clipped += block.constant() && at_limit ? 1 : 0;
-    drawn += block.constant() && !at_limit ? 1 : 0;
+    drawn += block.constant() && block.mean != range_.least && block.mean != range_.most ? 1 : 0;
   });
-  if (clipped > 0.75 * blocks) {
-    return std::nullopt;
-  }
+  return static_cast<double>(drawn) / block_count();
+}
 
+// The noise of the flattest blocks, as if it were the same everywhere.
+std::optional<NoisePoint> FrameNoise::flattest(const ConstPlane& plane) {
   // How much clipping leaves depends on sigma. Clipped noise ends up at about twice the first guess at most;
   // what runs away is a picture of two values, such as writing, where the model does not hold.
   constexpr double most_growth = 2.5;
   double first = 0;
   double sigma = 0;
+  NoisePoint found;
   for (int i = 0; i < 6; ++i) {
     choose_candidates(sigma);
-    if (candidates_.size() < 0.01 * blocks) {
+    if (candidates_.size() < 0.01 * block_count()) {
       return std::nullopt;
     }
     const double last = sigma;
-    sigma = std::sqrt(noise_variance(plane));
+    found = measure_noise(plane, 128);
+    sigma = std::sqrt(found.variance);
     first = i == 0 ? sigma : first;
     if (sigma > most_growth * first) {
       return std::nullopt;
@@ -465,13 +504,88 @@ std::optional<double> FrameNoise::estimate(const ConstPlane& plane, int threads)
       break;
     }
   }
-  return std::sqrt(without_own_grain(sigma * sigma)) * fade(static_cast<double>(drawn) / blocks, 0.5, 0.7);
+  return found;
+}
+
+void FrameNoise::sort_into_bands() {
+  for (std::vector<int>& band : bands_) {
+    band.clear();
+    band.reserve(blocks_.size());
+  }
+  for_each_block([&](int i) {
+    if (!blocks_[i].constant()) {
+      bands_[static_cast<std::size_t>(blocks_[i].mean) * bands_.size() / 256].push_back(i);
+    }
+  });
+}
+
+// The noise at every brightness that has enough blocks. What clipping leaves depends on the noise: the line
+// is fitted again for that, unless it is level anyway.
+NoiseLine FrameNoise::line_of(const ConstPlane& plane, double variance) {
+  constexpr std::size_t least_blocks = 48;
+  constexpr std::size_t fewest_points = 4;  // a line goes through any two
+  sort_into_bands();
+  NoiseLine line = NoiseLine::even(variance);
+  for (int pass = 0; pass < 3; ++pass) {
+    std::array<NoisePoint, band_count> points;
+    std::size_t count = 0;
+    for (const std::vector<int>& band : bands_) {
+      choose_candidates(band, line);
+      if (candidates_.size() >= least_blocks) {
+        points[count++] = measure_noise(plane, least_blocks);
+      }
+    }
+    if (count < fewest_points) {
+      return NoiseLine::even(variance);
+    }
+    line = fit_noise_line(std::span(points).first(count));
+    if (line.surety() < 2) {
+      break;
+    }
+  }
+  return line;
+}
+
+FrameLevel FrameNoise::level_of(const NoisePoint& flattest, const NoiseLine& line) const {
+  // On photographs the slope of noise that does not depend on brightness is within three of its errors,
+  // seldom five, and that of Poisson's noise four to sixteen. Between five and ten the flattest blocks have a
+  // say: they lie on the line, unless it is one of texture.
+  const double surety = line.surety();
+  const double misfit = line.variance(flattest.brightness) / std::max(flattest.variance, line.least);
+  const double trust = (1 - fade(surety, 3, 5)) * std::max(fade(misfit, 1.15, 1.3), 1 - fade(surety, 7, 10));
+  const double white = without_own_grain(flattest.variance);
+  const auto variance = [&](double brightness) {
+    return std::lerp(white, without_own_grain(line.variance(brightness)), trust);
+  };
+  double sum = 0;
+  for_each_block([&](int i) { sum += variance(blocks_[i].mean); });
+  const double shown = fade(drawn_share(), 0.5, 0.7);
+  return {shown * std::sqrt(sum / block_count()),
+          {shown * std::sqrt(variance(NoiseCurve::dark_brightness)),
+           shown * std::sqrt(variance(NoiseCurve::bright_brightness))}};
+}
+
+std::optional<FrameLevel> FrameNoise::estimate(const ConstPlane& plane, int threads) {
+  if (plane.width < block_size || plane.height < block_size) {
+    return std::nullopt;
+  }
+  lay_grid(plane);
+  measure_blocks(plane, threads);
+  crop_bars();
+  if (is_hopeless()) {
+    return std::nullopt;
+  }
+  const std::optional<NoisePoint> noise = flattest(plane);
+  if (!noise) {
+    return std::nullopt;
+  }
+  return level_of(*noise, line_of(plane, noise->variance));
 }
 
 // Follows the estimates of successive frames.
 class Level {
  public:
-  double follow(double sigma) {
+  void follow(double sigma) {
     if (seen_ == 0) {
       recent_.fill(sigma);
     }
@@ -484,7 +598,6 @@ class Level {
     } else {
       value_ += (middle - value_) / 16;
     }
-    return value_;
   }
 
   [[nodiscard]] double value() const { return value_; }
@@ -504,9 +617,17 @@ int checked_thread_count(int threads) {
 
 }  // namespace
 
+double NoiseCurve::variance(double brightness) const {
+  const double part = (brightness - dark_brightness) / (bright_brightness - dark_brightness);
+  return std::lerp(dark * dark, bright * bright, std::clamp(part, 0.0, 1.0));
+}
+
 struct NoiseEstimator::State {
   FrameNoise frame;
-  Level level;
+  Level sigma;
+  Level dark;
+  Level bright;
+  NoiseCurve curve;
 };
 
 NoiseEstimator::NoiseEstimator() : state_(std::make_unique<State>()) {}
@@ -516,15 +637,29 @@ NoiseEstimator& NoiseEstimator::operator=(NoiseEstimator&&) noexcept = default;
 
 double NoiseEstimator::estimate(const ConstPlane& plane, int threads) {
   check_plane("NoiseEstimator", plane);
-  return state_->frame.estimate(plane, checked_thread_count(threads)).value_or(0);
+  const FrameLevel level =
+      state_->frame.estimate(plane, checked_thread_count(threads)).value_or(FrameLevel{});
+  state_->curve = level.curve;
+  return level.sigma;
 }
 
 double NoiseEstimator::update(const ConstPlane& plane, int threads) {
   check_plane("NoiseEstimator", plane);
-  const std::optional<double> sigma = state_->frame.estimate(plane, checked_thread_count(threads));
-  return sigma ? state_->level.follow(*sigma) : state_->level.value();
+  State& s = *state_;
+  if (const auto level = s.frame.estimate(plane, checked_thread_count(threads))) {
+    s.sigma.follow(level->sigma);
+    s.dark.follow(level->curve.dark);
+    s.bright.follow(level->curve.bright);
+  }
+  s.curve = {s.dark.value(), s.bright.value()};
+  return s.sigma.value();
 }
 
-void NoiseEstimator::reset() { state_->level = {}; }
+NoiseCurve NoiseEstimator::curve() const { return state_->curve; }
+
+void NoiseEstimator::reset() {
+  state_->sigma = state_->dark = state_->bright = {};
+  state_->curve = {};
+}
 
 }  // namespace nonlocal

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "core/workers.h"
+#include "denoise/noise_map.h"
 #include "nonlocal/error.h"
 #include "nonlocal/non_local_means.h"
 #include "nonlocal/temporal_fusion.h"
@@ -51,20 +53,23 @@ class OwnPlanes {
   std::vector<Plane> planes_;
 };
 
-// A frame with its noise.
+// A frame with its noise; without data that is the same everywhere.
 struct Noisy {
   std::span<const ConstPlane> luma;
   std::span<const ConstPlane> chroma;
-  ConstPlane variance;   // of what noise is left after fusion
-  ConstPlane deviation;  // the same
+  ConstPlane variance;
+  ConstPlane deviation;
 };
+
+// Less than a tenth between the darkest and the brightest place is not worth a map.
+bool depends_on_brightness(const NoiseCurve& noise) { return noise.least() < 0.9 * noise.largest(); }
 
 Noisy fused_by(const TemporalFusion& fusion) {
   return {fusion.guides(), fusion.others(), fusion.variance(), fusion.deviation()};
 }
 
 NonLocalMeansParameters luma_parameters(const VideoDenoiserParameters& p) {
-  return {p.patch_size, p.search_size, p.sigma, p.strength, p.threads};
+  return {p.patch_size, p.search_size, p.sigma.largest(), p.strength, p.threads};
 }
 
 NonLocalMeansParameters parameters_of_chroma(const VideoDenoiserParameters& p, const ConstPlane& luma,
@@ -95,29 +100,45 @@ struct VideoDenoiser::State {
   TemporalFusion backwards;  // of the frames ahead, the last first, and of this frame
   NonLocalMeans luma;
   NonLocalMeans chroma;
+  NoiseMap noise;
   std::optional<RefinementNetwork> network;
   OwnPlanes estimates;  // what the network refines
 
+  Noisy with_noise(std::span<const ConstPlane> luma, std::span<const ConstPlane> chroma,
+                   const VideoDenoiserParameters& p);
   Noisy fuse(const Noisy& frame, std::span<const VideoFrame> ahead, const VideoDenoiserParameters& p);
   void filter_luma(const Noisy& noisy, std::span<const Plane> out, std::span<const Plane> joint_out,
                    const VideoDenoiserParameters& p);
   void filter_chroma(const Noisy& noisy, std::span<const Plane> out, const VideoDenoiserParameters& p);
 };
 
+Noisy VideoDenoiser::State::with_noise(std::span<const ConstPlane> luma_planes,
+                                       std::span<const ConstPlane> chroma_planes,
+                                       const VideoDenoiserParameters& p) {
+  if (!depends_on_brightness(p.sigma)) {
+    return {luma_planes, chroma_planes, {}, {}};
+  }
+  noise.make(luma_planes, p.sigma, p.strength, thread_count(p.threads));
+  return {luma_planes, chroma_planes, noise.variance(), noise.deviation()};
+}
+
+// The map of the noise, like each frame's, lasts until the next.
 Noisy VideoDenoiser::State::fuse(const Noisy& frame, std::span<const VideoFrame> ahead,
                                  const VideoDenoiserParameters& p) {
   const bool with_chroma = p.chroma_sigma > 0 && p.chroma_strength > 0;
   TemporalFusionParameters own;
-  own.sigma = p.sigma;
-  own.other_sigma = with_chroma ? p.chroma_sigma : p.sigma;
+  own.sigma = p.sigma.largest();
+  own.other_sigma = with_chroma ? p.chroma_sigma : own.sigma;
   own.deviation_scale = p.strength;
   own.threads = p.threads;
+  own.variance = frame.variance;
   fusion.fuse(frame.luma, with_chroma ? frame.chroma : std::span<const ConstPlane>(), own);
   if (ahead.empty()) {
     return fused_by(fusion);
   }
   backwards.reset();
   for (std::size_t i = ahead.size(); i-- > 0;) {
+    own.variance = with_noise(ahead[i].luma, ahead[i].chroma, p).variance;
     backwards.fuse(ahead[i].luma, with_chroma ? ahead[i].chroma : std::span<const ConstPlane>(), own);
   }
   own.variance = fusion.variance();
@@ -135,7 +156,8 @@ void VideoDenoiser::State::filter_luma(const Noisy& noisy, std::span<const Plane
     if (noisy.deviation.data != nullptr) {
       network->refine(noisy.luma[i], estimate[i], noisy.deviation, out[i], p.threads);
     } else {
-      network->refine(noisy.luma[i], estimate[i], std::min(p.sigma * p.strength, 255.0), out[i], p.threads);
+      const double sigma = std::min(p.sigma.largest() * p.strength, 255.0);
+      network->refine(noisy.luma[i], estimate[i], sigma, out[i], p.threads);
     }
   }
 }
@@ -165,11 +187,12 @@ void VideoDenoiser::filter(std::span<const Plane> luma, std::span<const Plane> c
   State& s = *state_;
   const Input luma_in(luma);
   const Input chroma_in(chroma);
-  const bool filters_luma = p.sigma > 0 && p.strength > 0;
+  const bool filters_luma = p.sigma.largest() > 0 && p.strength > 0;
   const bool is_joint = p.joint_chroma && filters_luma && p.chroma_strength > 0;
   const bool filters_chroma =
       !chroma.empty() && p.chroma_strength > 0 && (p.chroma_sigma > 0 || (is_joint && !p.temporal));
-  Noisy noisy = {luma_in.all(), chroma_in.all(), {}, {}};
+  Noisy noisy = filters_luma ? s.with_noise(luma_in.all(), chroma_in.all(), p)
+                             : Noisy{luma_in.all(), chroma_in.all(), {}, {}};
   const bool fuses = p.temporal && filters_luma;
   if (fuses) {
     noisy = s.fuse(noisy, ahead, p);

@@ -1,6 +1,7 @@
 // Measures NoiseEstimator on a folder of clean pictures: seeded Gaussian noise of a known sigma is added to
-// the luma (BT.601), rounded and clipped to 8 bits, and the estimate compared with it. Not a test of ctest:
-// it needs real pictures and a quiet machine. Usage: noise_on_pictures FOLDER [SEED]
+// the luma (BT.601), rounded and clipped to 8 bits, and the estimate compared with it. Then the same of
+// noise that depends on brightness. Not a test of ctest: it needs real pictures and a quiet machine. Usage:
+// noise_on_pictures FOLDER [SEED]
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -35,13 +36,23 @@ Luma read_luma(const std::string& path) {
   return luma;
 }
 
-std::vector<std::byte> add_noise(const Luma& luma, double sigma, unsigned seed) {
+// Of variance a I + b.
+struct Noise {
+  double a;
+  double b;
+
+  [[nodiscard]] double sigma(double brightness) const { return std::sqrt(std::max(a * brightness + b, 0.0)); }
+};
+
+constexpr Noise sloped[] = {{0.05, 10}, {0.2, 2}, {1, 4}, {3, 20}, {-0.3, 100}};
+
+std::vector<std::byte> add_noise(const Luma& luma, const Noise& noise, unsigned seed) {
   std::mt19937 random(seed);
   std::normal_distribution<double> normal;
   std::vector<std::byte> noisy;
   for (const double value : luma.values) {
-    noisy.push_back(
-        static_cast<std::byte>(std::lround(std::clamp(value + sigma * normal(random), 0.0, 255.0))));
+    const double with_noise = value + noise.sigma(value) * normal(random);
+    noisy.push_back(static_cast<std::byte>(std::lround(std::clamp(with_noise, 0.0, 255.0))));
   }
   return noisy;
 }
@@ -52,6 +63,31 @@ nonlocal::ConstPlane view(const std::vector<std::byte>& samples, int width, int 
 
 double worst_error = 0;
 
+double quantile(std::vector<double> values, double part) {
+  std::sort(values.begin(), values.end());
+  return values[static_cast<std::size_t>(part * static_cast<double>(values.size() - 1))];
+}
+
+// The error of sigma at the picture's dark, middle and bright places, in percent.
+void measure_sloped(const std::string& path, unsigned seed) {
+  const Luma luma = read_luma(path);
+  if (luma.values.empty()) {
+    return;
+  }
+  std::printf("%-16s", path.substr(path.rfind('/') + 1).c_str());
+  for (const Noise& noise : sloped) {
+    nonlocal::NoiseEstimator estimator;
+    estimator.estimate(view(add_noise(luma, noise, seed), luma.width, luma.height));
+    for (const double part : {0.1, 0.5, 0.9}) {
+      const double brightness = quantile(luma.values, part);
+      const double found = std::sqrt(estimator.curve().variance(brightness));
+      std::printf(" %+4.0f", 100 * (found / noise.sigma(brightness) - 1));
+    }
+    std::printf("  ");
+  }
+  std::printf("\n");
+}
+
 void measure(const std::string& path, unsigned seed) {
   const Luma luma = read_luma(path);
   if (luma.values.empty()) {
@@ -59,7 +95,7 @@ void measure(const std::string& path, unsigned seed) {
   }
   nonlocal::NoiseEstimator estimator;
   const auto estimate = [&](double sigma) {
-    return estimator.estimate(view(add_noise(luma, sigma, seed), luma.width, luma.height));
+    return estimator.estimate(view(add_noise(luma, {0, sigma * sigma}, seed), luma.width, luma.height));
   };
   std::printf("%-16s %6.2f", path.substr(path.rfind('/') + 1).c_str(), estimate(0));
   double worst = 0;
@@ -74,7 +110,7 @@ void measure(const std::string& path, unsigned seed) {
 
 void measure_time(int threads) {
   const Luma flat{1920, 1080, std::vector<double>(1920 * 1080, 128)};
-  const auto noisy = add_noise(flat, 10, 1);
+  const auto noisy = add_noise(flat, {0, 100}, 1);
   nonlocal::NoiseEstimator estimator;
   std::vector<double> times;
   for (int i = 0; i < 30; ++i) {
@@ -107,6 +143,17 @@ int main(int argc, char** argv) try {
     measure(file, ++seed);
   }
   std::printf("worst of all: %.1f %%\n", 100 * worst_error);
+  std::printf(
+      "\nvariance a I + b; error of sigma in %%, at the 10th, 50th and 90th percentile of brightness\n%-16s",
+      "");
+  for (const Noise& noise : sloped) {
+    std::printf("  %4g I + %-6g", noise.a, noise.b);
+  }
+  std::printf("\n");
+  seed = 1000;
+  for (const auto& file : files) {
+    measure_sloped(file, ++seed);
+  }
   measure_time(1);
   measure_time(2);
 } catch (const std::exception& error) {

@@ -16,7 +16,8 @@
 //   about one squared code value. Where they are strong, sigma up to 5 comes out too high, up to half as much
 //   again.
 //
-// - Noise that depends on brightness: that of the flattest places.
+// - Noise that depends on brightness, as a sensor's does (Poisson-Gaussian: variance a I + b): curve() tells
+//   it, where the frame shows it beyond doubt; sigma is then the root of the mean variance over the frame.
 //
 // - Smooth noise, after scaling, compression or demosaicing: too low, even 0, for it has lost its high
 //   frequencies and in one frame looks like texture. Give sigma by hand for such material.
@@ -30,6 +31,27 @@
 #include "nonlocal/plane.h"
 
 namespace nonlocal {
+
+// Noise whose variance goes with brightness along a line: Poisson-Gaussian noise (A. Foi, M. Trimeche,
+// V. Katkovnik, K. Egiazarian: Practical Poissonian-Gaussian noise modeling and fitting for single-image
+// raw-data, IEEE Transactions on Image Processing 2008). Beyond the two ends it stays as it is there.
+struct NoiseCurve {
+  static constexpr double dark_brightness = 16;  // in 8-bit code values: the range of video's luma
+  static constexpr double bright_brightness = 235;
+
+  double dark = 0;  // standard deviations in 8-bit code values there
+  double bright = 0;
+
+  NoiseCurve() = default;
+  NoiseCurve(double sigma) : dark(sigma), bright(sigma) {}  // the same at every brightness
+  NoiseCurve(double at_dark, double at_bright) : dark(at_dark), bright(at_bright) {}
+
+  [[nodiscard]] NONLOCAL_API double variance(double brightness) const;
+  [[nodiscard]] double largest() const { return dark > bright ? dark : bright; }
+  [[nodiscard]] double least() const { return dark > bright ? bright : dark; }
+
+  bool operator==(const NoiseCurve&) const = default;
+};
 
 // Keeps its working memory from frame to frame. One object serves one thread at a time.
 class NONLOCAL_API NoiseEstimator {
@@ -49,6 +71,10 @@ class NONLOCAL_API NoiseEstimator {
   // frames in a row change nothing; a scene that stays noisier or cleaner is followed at its third or fourth
   // frame. Frames that cannot tell keep the last value, which is 0 before any could.
   double update(const ConstPlane& plane, int threads = 0);
+
+  // How the noise that the last estimate() or update() told depends on brightness: sigma at both ends, where
+  // it does not, or not beyond doubt.
+  [[nodiscard]] NoiseCurve curve() const;
 
   // Forgets earlier frames: for a seek, new caps, another stream.
   void reset();

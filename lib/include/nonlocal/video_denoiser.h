@@ -7,15 +7,16 @@
 #include <string>
 
 #include "nonlocal/export.h"
+#include "nonlocal/noise_estimate.h"
 #include "nonlocal/plane.h"
 #include "nonlocal/refinement.h"
 
 namespace nonlocal {
 
 struct VideoDenoiserParameters {
-  // Standard deviation of the noise in 8-bit code values, 0 to 100: of luma, or of RGB; and of the chroma
-  // planes.
-  double sigma = 10;
+  // Standard deviation of the noise in 8-bit code values, 0 to 100: of luma, or of RGB, one number or by
+  // brightness; and of the chroma planes, where luma has most.
+  NoiseCurve sigma = 10;
   double chroma_sigma = 10;
   // 0 (leaves it as it is) to 10: multiplies h, and the noise that the network is told of, on luma, or on
   // RGB; and h on the chroma planes.
