@@ -177,6 +177,8 @@ struct Noise {
   double level = 0;  // of luma, over the frame
   nonlocal::NoiseCurve luma;
   double chroma = 0;
+  double grain = 1;
+  double chroma_grain = 1;
 };
 
 }  // namespace
@@ -495,33 +497,38 @@ class MeanSigma {
 struct GroupNoise {
   double level;
   nonlocal::NoiseCurve curve;
+  double grain;
 };
 
 GroupNoise estimate(State& state, const PlaneGroup& group, int first_component) {
   MeanSigma level;
   MeanSigma dark;
   MeanSigma bright;
+  double grain = 0;
   for (int i = 0; i < group.count; ++i) {
     NoiseEstimator& estimator = state.estimators[first_component + i];
     level.add(estimator.update(group.planes[i], state.settings.threads));
     dark.add(estimator.curve().dark);
     bright.add(estimator.curve().bright);
+    grain += estimator.grain();
   }
-  return {level.value(), {dark.value(), bright.value()}};
+  return {level.value(), {dark.value(), bright.value()}, grain / group.count};
 }
 
 // What the frame is filtered with. Luma is estimated even where it is left alone: noise-level stays true.
 Noise noise_of(State& state, const FramePlanes& planes) {
   const Settings& settings = state.settings;
   if (!settings.estimates()) {
-    return {settings.sigma, settings.sigma, settings.sigma};
+    return {settings.sigma, settings.sigma, settings.sigma, 1, 1};
   }
   const GroupNoise luma = estimate(state, planes.luma, 0);
-  Noise noise = {luma.level, luma.curve, 0};
+  Noise noise = {luma.level, luma.curve, 0, luma.grain, 1};
   if (!planes.chroma.empty() && !settings.leaves_chroma() && (!settings.is_joint() || settings.fuses())) {
     // Chroma's noise goes with luma's brightness as luma's does.
     const double rise = luma.level > 0 ? luma.curve.largest() / luma.level : 1;
-    noise.chroma = std::min(estimate(state, planes.chroma, 1).level * rise, kMostSigma);
+    const GroupNoise chroma = estimate(state, planes.chroma, 1);
+    noise.chroma = std::min(chroma.level * rise, kMostSigma);
+    noise.chroma_grain = chroma.grain;
   }
   return noise;
 }
@@ -531,6 +538,8 @@ nonlocal::VideoDenoiserParameters denoiser_parameters(const Settings& settings, 
   nonlocal::VideoDenoiserParameters p;
   p.sigma = noise.luma;
   p.chroma_sigma = noise.chroma;
+  p.grain = noise.grain;
+  p.chroma_grain = noise.chroma_grain;
   p.strength = settings.strength;
   p.chroma_strength = settings.chroma_strength;
   p.patch_size = settings.patch();

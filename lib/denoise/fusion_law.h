@@ -32,6 +32,7 @@ struct GainRow {
   std::uint16_t* gain;          // a, in 32767ths
   std::uint16_t* deviation;     // sqrt(v) sigma, in 256ths of a code value
   float sigma;
+  float dead;  // kDead of this noise
 };
 
 }  // namespace nonlocal::denoise

@@ -144,7 +144,7 @@ int gain_row(const GainRow& r, int cells) {
   for (int i = 0; i < cells; ++i) {
     const float n = static_cast<float>(own[i]) / 65535;
     const float v = static_cast<float>(before[i]) / 65535;
-    const float by_square = square[i] - n - v - n * kDead;
+    const float by_square = square[i] - n - v - n * r.dead;
     const float by_mean = kMeanGain * (mean_square[i] - n * kMeanDead);
     const float q = std::max(std::max(by_square, by_mean), 0.0F);
     const float fused = (v + q) / (v + q + n);

@@ -14,18 +14,20 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "core/planes.h"
 #include "core/workers.h"
+#include "denoise/block_dct.h"
+#include "denoise/noise_in_time.h"
 #include "denoise/noise_line.h"
 #include "nonlocal/error.h"
 
 namespace nonlocal {
 namespace {
 
-constexpr int block_size = 8;
 constexpr int band_count = 16;
 constexpr int most_blocks = 16384;  // what a frame costs at most; 1 % of them tell sigma to within 2 %
 
@@ -34,70 +36,6 @@ constexpr int most_blocks = 16384;  // what a frame costs at most; 1 % of them t
 constexpr int highest_low = 6;
 constexpr int lowest_high = 11;
 constexpr int high_count = 10;
-
-// transform() leaves row and column r of a block with the frequency frequencies[r].
-constexpr std::array<int, block_size> frequencies = {0, 2, 4, 6, 1, 3, 5, 7};
-constexpr int order(int r, int c) { return frequencies[r] + frequencies[c]; }
-
-using Block = std::array<std::array<float, block_size>, block_size>;
-using Quarter = std::array<std::array<float, 4>, 4>;
-
-// Half of a basis function of the orthonormal DCT each, at [position][function]: the other half is its mirror
-// image, negated for the odd ones.
-Quarter half_cosines(int first_frequency) {
-  Quarter cosines{};
-  for (int i = 0; i < 4; ++i) {
-    for (int k = 0; k < 4; ++k) {
-      const int frequency = first_frequency + 2 * k;
-      cosines[i][k] = static_cast<float>((frequency == 0 ? std::sqrt(0.125) : 0.5) *
-                                         std::cos(std::numbers::pi * (2 * i + 1) * frequency / 16));
-    }
-  }
-  return cosines;
-}
-const Quarter even_cosines = half_cosines(0);
-const Quarter odd_cosines = half_cosines(1);
-
-void transform_columns(Block& block) {
-  Block out{};
-  for (int i = 0; i < 4; ++i) {
-    std::array<float, block_size> sum;
-    std::array<float, block_size> difference;
-    for (int x = 0; x < block_size; ++x) {
-      sum[x] = block[i][x] + block[7 - i][x];
-      difference[x] = block[i][x] - block[7 - i][x];
-    }
-    for (int k = 0; k < 4; ++k) {
-      for (int x = 0; x < block_size; ++x) {
-        out[k][x] += even_cosines[i][k] * sum[x];
-        out[k + 4][x] += odd_cosines[i][k] * difference[x];
-      }
-    }
-  }
-  block = out;
-}
-
-void transform_rows(Block& block) {
-  for (auto& row : block) {
-    std::array<float, 4> even{};
-    std::array<float, 4> odd{};
-    for (int i = 0; i < 4; ++i) {
-      const float sum = row[i] + row[7 - i];
-      const float difference = row[i] - row[7 - i];
-      for (int k = 0; k < 4; ++k) {
-        even[k] += even_cosines[i][k] * sum;
-        odd[k] += odd_cosines[i][k] * difference;
-      }
-    }
-    std::copy(even.begin(), even.end(), row.begin());
-    std::copy(odd.begin(), odd.end(), row.begin() + 4);
-  }
-}
-
-void transform(Block& block) {
-  transform_columns(block);
-  transform_rows(block);
-}
 
 double code_values_in_an_8_bit_one(const ConstPlane& plane) { return 1 << (plane.bit_depth - 8); }
 
@@ -243,9 +181,29 @@ double fade(double value, double from, double to) { return std::clamp((to - valu
 
 // What a frame tells.
 struct FrameLevel {
-  double sigma;
+  double sigma = 0;
   NoiseCurve curve;
+  double grain = 1;
 };
+
+// What the frame before adds, where it shows more noise than this frame's high frequencies do. Where these
+// hold but a little of it, how they depend on brightness tells nothing of the rest.
+FrameLevel with_smooth_noise(const FrameLevel& level, const NoiseInTime& in_time) {
+  const double expected = std::max(level.curve.variance(in_time.brightness), 0.01);
+  const double excess = std::sqrt(in_time.variance / expected);
+  const double share = (1 - fade(std::sqrt(in_time.variance), 0.5, 1)) * (1 - fade(excess, 1.15, 1.4));
+  if (share == 0) {
+    return level;
+  }
+  const auto raised = [&](double sigma) {
+    const double variance = sigma * sigma;
+    const double in_shape = variance / expected * in_time.variance;
+    return std::sqrt(std::lerp(variance, std::lerp(in_time.variance, in_shape, fade(excess, 2, 4)), share));
+  };
+  return {raised(level.sigma),
+          {raised(level.curve.dark), raised(level.curve.bright)},
+          std::lerp(1.0, in_time.grain, share)};
+}
 
 // One frame's blocks and what they tell. Keeps its memory for the next frame.
 class FrameNoise {
@@ -253,9 +211,16 @@ class FrameNoise {
   // Nothing where the frame cannot tell: too small, constant, or clipped nearly everywhere.
   std::optional<FrameLevel> estimate(const ConstPlane& plane, int threads);
 
+  // The same with what the frame before tells, if that was given here, too.
+  std::optional<FrameLevel> estimate_in_time(const ConstPlane& plane, int threads);
+  [[nodiscard]] bool has_time() const { return noise_in_time_.has_value(); }
+  void forget();
+
  private:
   void lay_grid(const ConstPlane& plane);
-  void measure_blocks(const ConstPlane& plane, int threads);
+  bool measure_blocks(const ConstPlane& plane, int threads, bool in_time);
+  std::optional<FrameLevel> level_of_blocks(const ConstPlane& plane);
+  std::optional<NoiseInTime> compare_in_time();
   void crop_bars();
   [[nodiscard]] bool is_hopeless() const;
   [[nodiscard]] double drawn_share() const;
@@ -276,6 +241,8 @@ class FrameNoise {
   int columns_ = 0;
   int rows_ = 0;
   std::vector<BlockMeasure> blocks_;
+  BlocksInTime in_time_;
+  std::optional<NoiseInTime> noise_in_time_;  // the last that could be told
   Range range_{};
   // Of the grid, what lies between letterbox bars, ends excluded.
   int left_ = 0;
@@ -309,12 +276,22 @@ void FrameNoise::lay_grid(const ConstPlane& plane) {
   block_energies_.reserve(blocks_.size());
 }
 
-void FrameNoise::measure_blocks(const ConstPlane& plane, int threads) {
+bool FrameNoise::measure_blocks(const ConstPlane& plane, int threads, bool in_time) {
+  if (plane.width < block_size || plane.height < block_size) {
+    return false;
+  }
+  lay_grid(plane);
+  if (in_time) {
+    in_time_.begin(columns_, rows_);
+  }
   Workers::shared().run(rows_, threads, [&](int y, int) {
     for (int x = 0; x < columns_; ++x) {
       Block block;
       load(plane, x * grid_step_, y * grid_step_, block);
       blocks_[static_cast<std::size_t>(y) * columns_ + x] = measure(block);
+      if (in_time && BlocksInTime::is_wanted(x, y)) {
+        in_time_.keep(x, y, block);
+      }
     }
   });
   range_ = {blocks_[0].least, blocks_[0].most};
@@ -322,6 +299,7 @@ void FrameNoise::measure_blocks(const ConstPlane& plane, int threads) {
     range_.least = std::min(range_.least, block.least);
     range_.most = std::max(range_.most, block.most);
   }
+  return true;
 }
 
 // Leaves the smallest rectangle that has all blocks with any contrast, unless it is too small for a picture
@@ -345,10 +323,14 @@ void FrameNoise::crop_bars() {
   });
   const int64_t area = static_cast<int64_t>(std::max(0, right - left)) * std::max(0, bottom - top);
   if (area >= 0.3 * static_cast<double>(blocks_.size())) {
-    left_ = left;
-    right_ = right;
-    top_ = top;
-    bottom_ = bottom;
+    // Nor blocks that lie half on a bar.
+    const int astride = (block_size - 1) / grid_step_;
+    const auto inside = [&](int first, int last, int count) {
+      const std::pair narrow(first > 0 ? first + astride : 0, last < count ? last - astride : count);
+      return narrow.first < narrow.second ? narrow : std::pair(first, last);
+    };
+    std::tie(left_, right_) = inside(left, right, columns_);
+    std::tie(top_, bottom_) = inside(top, bottom, rows_);
   }
 }
 
@@ -526,7 +508,7 @@ NoiseLine FrameNoise::line_of(const ConstPlane& plane, double variance) {
   constexpr std::size_t fewest_points = 4;  // a line goes through any two
   sort_into_bands();
   NoiseLine line = NoiseLine::even(variance);
-  for (int pass = 0; pass < 3; ++pass) {
+  for (int pass = 0; pass < 2; ++pass) {
     std::array<NoisePoint, band_count> points;
     std::size_t count = 0;
     for (const std::vector<int>& band : bands_) {
@@ -551,7 +533,7 @@ FrameLevel FrameNoise::level_of(const NoisePoint& flattest, const NoiseLine& lin
   // seldom five, and that of Poisson's noise four to sixteen. Between five and ten the flattest blocks have a
   // say: they lie on the line, unless it is one of texture.
   const double surety = line.surety();
-  const double misfit = line.variance(flattest.brightness) / std::max(flattest.variance, line.least);
+  const double misfit = line.variance(flattest.brightness) / std::max({flattest.variance, line.least, 1e-3});
   const double trust = (1 - fade(surety, 3, 5)) * std::max(fade(misfit, 1.15, 1.3), 1 - fade(surety, 7, 10));
   const double white = without_own_grain(flattest.variance);
   const auto variance = [&](double brightness) {
@@ -566,11 +548,38 @@ FrameLevel FrameNoise::level_of(const NoisePoint& flattest, const NoiseLine& lin
 }
 
 std::optional<FrameLevel> FrameNoise::estimate(const ConstPlane& plane, int threads) {
-  if (plane.width < block_size || plane.height < block_size) {
+  if (!measure_blocks(plane, threads, false)) {
     return std::nullopt;
   }
-  lay_grid(plane);
-  measure_blocks(plane, threads);
+  return level_of_blocks(plane);
+}
+
+std::optional<FrameLevel> FrameNoise::estimate_in_time(const ConstPlane& plane, int threads) {
+  if (!measure_blocks(plane, threads, true)) {
+    return std::nullopt;
+  }
+  const std::optional<FrameLevel> level = level_of_blocks(plane);
+  if (const std::optional<NoiseInTime> noise = compare_in_time()) {
+    noise_in_time_ = noise;
+  }
+  return level && noise_in_time_ ? with_smooth_noise(*level, *noise_in_time_) : level;
+}
+
+// Where nothing is clipped, which would take from the difference.
+std::optional<NoiseInTime> FrameNoise::compare_in_time() {
+  return in_time_.compare([this](int x, int y) {
+    const BlockMeasure& block = blocks_[static_cast<std::size_t>(y) * columns_ + x];
+    return x >= left_ && x < right_ && y >= top_ && y < bottom_ && block.least > range_.least &&
+           block.most < range_.most;
+  });
+}
+
+void FrameNoise::forget() {
+  in_time_.reset();
+  noise_in_time_.reset();
+}
+
+std::optional<FrameLevel> FrameNoise::level_of_blocks(const ConstPlane& plane) {
   crop_bars();
   if (is_hopeless()) {
     return std::nullopt;
@@ -627,7 +636,11 @@ struct NoiseEstimator::State {
   Level sigma;
   Level dark;
   Level bright;
-  NoiseCurve curve;
+  Level grain;
+  FrameLevel told;
+
+  void start() { sigma = dark = bright = grain = {}; }
+  void take_levels() { told = {sigma.value(), {dark.value(), bright.value()}, std::max(grain.value(), 1.0)}; }
 };
 
 NoiseEstimator::NoiseEstimator() : state_(std::make_unique<State>()) {}
@@ -637,29 +650,36 @@ NoiseEstimator& NoiseEstimator::operator=(NoiseEstimator&&) noexcept = default;
 
 double NoiseEstimator::estimate(const ConstPlane& plane, int threads) {
   check_plane("NoiseEstimator", plane);
-  const FrameLevel level =
-      state_->frame.estimate(plane, checked_thread_count(threads)).value_or(FrameLevel{});
-  state_->curve = level.curve;
-  return level.sigma;
+  state_->told = state_->frame.estimate(plane, checked_thread_count(threads)).value_or(FrameLevel{});
+  return state_->told.sigma;
 }
 
 double NoiseEstimator::update(const ConstPlane& plane, int threads) {
   check_plane("NoiseEstimator", plane);
   State& s = *state_;
-  if (const auto level = s.frame.estimate(plane, checked_thread_count(threads))) {
+  const bool had_time = s.frame.has_time();
+  const auto level = s.frame.estimate_in_time(plane, checked_thread_count(threads));
+  if (s.frame.has_time() && !had_time) {
+    s.start();  // what the first frames could not tell does not count
+  }
+  if (level) {
     s.sigma.follow(level->sigma);
     s.dark.follow(level->curve.dark);
     s.bright.follow(level->curve.bright);
+    s.grain.follow(level->grain);
   }
-  s.curve = {s.dark.value(), s.bright.value()};
+  s.take_levels();
   return s.sigma.value();
 }
 
-NoiseCurve NoiseEstimator::curve() const { return state_->curve; }
+NoiseCurve NoiseEstimator::curve() const { return state_->told.curve; }
+
+double NoiseEstimator::grain() const { return state_->told.grain; }
 
 void NoiseEstimator::reset() {
-  state_->sigma = state_->dark = state_->bright = {};
-  state_->curve = {};
+  state_->start();
+  state_->frame.forget();
+  state_->told = {};
 }
 
 }  // namespace nonlocal

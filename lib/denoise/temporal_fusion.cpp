@@ -140,6 +140,8 @@ void check_parameters(const TemporalFusionParameters& p) {
   };
   require(p.sigma > 0 && p.sigma <= 100, "a sigma above 0 and up to 100", p.sigma);
   require(p.other_sigma > 0 && p.other_sigma <= 100, "an other_sigma above 0 and up to 100", p.other_sigma);
+  require(p.grain >= 1 && p.grain <= 64, "a grain of 1 to 64", p.grain);
+  require(p.other_grain >= 1 && p.other_grain <= 64, "an other_grain of 1 to 64", p.other_grain);
   require(p.deviation_scale >= 0, "a deviation_scale of 0 or more", p.deviation_scale);
   require(p.threads >= 0, "0 (all) or more threads", p.threads);
 }
@@ -273,7 +275,7 @@ struct TemporalFusion::State {
   void move_row(const StatePlane& plane, int y, const MotionField& field, int block_row,
                 std::uint16_t* to) const;
   void move_variance(int row, const MotionField& field, int block_row);
-  void decide(std::span<const ConstPlane> in, double sigma, int block_row, Scratch& s);
+  void decide(std::span<const ConstPlane> in, const TemporalFusionParameters& p, int block_row, Scratch& s);
   void compare_means(const MeanMap& mean, int first, int last, Scratch& s);
 
   [[nodiscard]] int block_rows() const { return ceil_divide(cell_rows, kCellsABlock); }
@@ -415,6 +417,8 @@ void TemporalFusion::State::predict(std::span<const ConstPlane> in, const Tempor
       }
       const double sigma = is_guide ? p.sigma : p.other_sigma;
       const auto scale = static_cast<float>(std::ldexp(1.0, 8 - kStateDepth) / sigma);
+      const auto uncertainty =
+          static_cast<float>(std::sqrt(is_guide ? p.grain : p.other_grain));  // of a mean
       for (int k = 0; k < plane.rows; ++k) {
         // Beyond the last row that one is compared again. It may be another thread's: then x̂ goes nowhere.
         const int y = std::min(row * plane.rows + k, plane.height - 1);
@@ -429,7 +433,7 @@ void TemporalFusion::State::predict(std::span<const ConstPlane> in, const Tempor
         const auto of_mean =
             static_cast<float>(plane.columns * plane.rows) * static_cast<float>(is_guide ? guides : 1);
         MeanMap& mean = means[is_guide ? 0 : 1 + i - guides];
-        store_means(s.mean.data(), 1 / of_mean, cells, mean.map.row(row));
+        store_means(s.mean.data(), 1 / (of_mean * uncertainty), cells, mean.map.row(row));
         mean.map.pad(row);
       }
     }
@@ -455,7 +459,8 @@ void TemporalFusion::State::compare_means(const MeanMap& mean, int first, int la
 }
 
 // A row of blocks from x̂ to x.
-void TemporalFusion::State::decide(std::span<const ConstPlane> in, double sigma, int block_row, Scratch& s) {
+void TemporalFusion::State::decide(std::span<const ConstPlane> in, const TemporalFusionParameters& p,
+                                   int block_row, Scratch& s) {
   const auto read_row = HWY_DYNAMIC_DISPATCH(read_row);
   const auto square_means = HWY_DYNAMIC_DISPATCH(square_means);
   const auto gain_row = HWY_DYNAMIC_DISPATCH(gain_row);
@@ -472,9 +477,15 @@ void TemporalFusion::State::decide(std::span<const ConstPlane> in, double sigma,
   for (int row = first; row < last; ++row) {
     const auto five = square.around<2 * kSquareRadius + 1>(row);
     square_means(five.data(), cells, s.sum.data() + kMapMargin, s.square.data());
-    const GainRow gains = {s.square.data(),    s.largest_row(row - first), own.row(row),
-                           moved.row(row),     variance.row(row),          s.gain.data(),
-                           deviation.row(row), static_cast<float>(sigma)};
+    const GainRow gains = {s.square.data(),
+                           s.largest_row(row - first),
+                           own.row(row),
+                           moved.row(row),
+                           variance.row(row),
+                           s.gain.data(),
+                           deviation.row(row),
+                           static_cast<float>(told_sigma(p)),
+                           kDead * static_cast<float>(std::sqrt(std::max(p.grain, p.other_grain)))};
     fresh[static_cast<std::size_t>(block_row)] += gain_row(gains, cells);
     for (std::size_t i = 0; i < planes.size(); ++i) {
       StatePlane& plane = planes[i];
@@ -488,12 +499,12 @@ void TemporalFusion::State::decide(std::span<const ConstPlane> in, double sigma,
 
 void TemporalFusion::State::fuse(std::span<const ConstPlane> in, const TemporalFusionParameters& p,
                                  int threads) {
-  const MotionField& field = motion.search(in.first(guides), p.sigma, threads);
+  const MotionField& field = motion.search(in.first(guides), p.sigma * std::sqrt(p.grain), threads);
   Workers::shared().run(block_rows(), threads, [&](int block_row, int slot) {
     predict(in, p, field, block_row, scratch[static_cast<std::size_t>(slot)]);
   });
   Workers::shared().run(block_rows(), threads, [&](int block_row, int slot) {
-    decide(in, told_sigma(p), block_row, scratch[static_cast<std::size_t>(slot)]);
+    decide(in, p, block_row, scratch[static_cast<std::size_t>(slot)]);
   });
   int all_fresh = 0;
   for (const int n : fresh) {

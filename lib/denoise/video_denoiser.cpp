@@ -129,6 +129,8 @@ Noisy VideoDenoiser::State::fuse(const Noisy& frame, std::span<const VideoFrame>
   TemporalFusionParameters own;
   own.sigma = p.sigma.largest();
   own.other_sigma = with_chroma ? p.chroma_sigma : own.sigma;
+  own.grain = p.grain;
+  own.other_grain = p.chroma_grain;
   own.deviation_scale = p.strength;
   own.threads = p.threads;
   own.variance = frame.variance;

@@ -244,6 +244,153 @@ TEST(NoiseEstimate, EarlierFramesDoNotMatter) {
   EXPECT_EQ(estimator.estimate(frame.plane()), first);
 }
 
+// --- Noise that depends on brightness ---
+
+// Of variance a I + b.
+Picture add_sloped_noise(Picture picture, double a, double b, unsigned seed) {
+  std::mt19937 random(seed);
+  std::normal_distribution<double> normal;
+  for (double& value : picture.values) {
+    value += std::sqrt(std::max(a * value + b, 0.0)) * normal(random);
+  }
+  return picture;
+}
+
+// A picture from dark to bright, with texture.
+Picture shaded(unsigned seed, int width = 640, int height = 400) {
+  Picture picture = textured(seed, width, height);
+  for (int y = 0; y < height; ++y) {
+    for (int x = 0; x < width; ++x) {
+      double& value = picture.at(x, y);
+      value = std::clamp((value - 120) / 2 + 30 + 190.0 * x / width, 15.0, 240.0);
+    }
+  }
+  return picture;
+}
+
+class NoiseCurveTruth : public testing::TestWithParam<std::tuple<unsigned, std::pair<double, double>>> {};
+
+TEST_P(NoiseCurveTruth, Within15PercentAtEveryBrightness) {
+  const auto [seed, line] = GetParam();
+  const auto [a, b] = line;
+  for (const int bit_depth : {8, 10, 16}) {
+    const Frame frame(add_sloped_noise(shaded(seed), a, b, seed + 100), {.bit_depth = bit_depth});
+    NoiseEstimator estimator;
+    estimator.estimate(frame.plane());
+    for (const double brightness : {40.0, 120.0, 200.0}) {
+      const double sigma = std::sqrt(a * brightness + b);
+      EXPECT_NEAR(std::sqrt(estimator.curve().variance(brightness)), sigma, tolerance * sigma)
+          << bit_depth << " bits, brightness " << brightness;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Pictures, NoiseCurveTruth,
+                         testing::Combine(testing::Values(1U, 2U, 3U),
+                                          testing::Values(std::pair(0.2, 4.0), std::pair(1.0, 0.0),
+                                                          std::pair(3.0, 20.0), std::pair(-0.3, 100.0))));
+
+TEST(NoiseCurve, SigmaIsTheRootOfTheMeanVariance) {
+  const Picture picture = shaded(4);
+  double sum = 0;
+  for (const double value : picture.values) {
+    sum += 1.5 * value + 10;
+  }
+  const double sigma = std::sqrt(sum / static_cast<double>(picture.values.size()));
+  EXPECT_NEAR(estimate(add_sloped_noise(picture, 1.5, 10, 4)), sigma, 0.1 * sigma);
+}
+
+TEST(NoiseCurve, WhiteNoiseIsTheSameAtEveryBrightness) {
+  for (unsigned seed = 1; seed <= 4; ++seed) {
+    for (const double sigma : {3.0, 10.0, 30.0}) {
+      NoiseEstimator estimator;
+      const double found = estimator.estimate(Frame(add_noise(shaded(seed), sigma, seed)).plane());
+      EXPECT_NEAR(estimator.curve().dark, found, 0.1 * sigma) << seed << ", " << sigma;
+      EXPECT_NEAR(estimator.curve().bright, found, 0.1 * sigma) << seed << ", " << sigma;
+    }
+  }
+}
+
+TEST(NoiseCurve, IsALineBetweenItsEndsAndLevelBeyond) {
+  const NoiseCurve curve(4, 10);
+  EXPECT_DOUBLE_EQ(curve.variance(16), 16);
+  EXPECT_DOUBLE_EQ(curve.variance(235), 100);
+  EXPECT_DOUBLE_EQ(curve.variance((16 + 235) / 2.0), (16 + 100) / 2.0);
+  EXPECT_DOUBLE_EQ(curve.variance(0), 16);
+  EXPECT_DOUBLE_EQ(curve.variance(255), 100);
+  EXPECT_EQ(curve.largest(), 10);
+  EXPECT_EQ(curve.least(), 4);
+}
+
+// --- Smooth noise, which only time tells ---
+
+// The mean of size x size values of white noise around each pixel, of standard deviation sigma.
+Picture add_smooth_noise(Picture picture, int size, double sigma, unsigned seed) {
+  const int width = picture.width + size;
+  const Picture white = add_noise(flat(0, width, picture.height + size), sigma, seed);
+  for (int y = 0; y < picture.height; ++y) {
+    for (int x = 0; x < picture.width; ++x) {
+      double sum = 0;
+      for (int i = 0; i < size * size; ++i) {
+        sum += white.values[static_cast<std::size_t>(y + i / size) * width + x + i % size];
+      }
+      picture.at(x, y) += sum / size;
+    }
+  }
+  return picture;
+}
+
+TEST(NoiseEstimateInTime, TellsSmoothNoiseAndItsGrain) {
+  for (const int size : {2, 3}) {
+    for (const double sigma : {5.0, 15.0}) {
+      NoiseEstimator estimator;
+      double found = 0;
+      for (unsigned t = 0; t < 8; ++t) {
+        found = estimator.update(Frame(add_smooth_noise(textured(5), size, sigma, t)).plane());
+        if (t > 0) {
+          EXPECT_NEAR(found, sigma, 0.2 * sigma) << size << ", frame " << t;
+        }
+      }
+      EXPECT_LT(NoiseEstimator().estimate(Frame(add_smooth_noise(textured(5), size, sigma, 9)).plane()),
+                0.75 * sigma);
+      // At these wavelengths less than the size² that it is in all.
+      EXPECT_GT(estimator.grain(), 0.4 * size * size);
+      EXPECT_LT(estimator.grain(), size * size);
+    }
+  }
+}
+
+TEST(NoiseEstimateInTime, WhiteNoiseStaysWhatOneFrameTells) {
+  NoiseEstimator estimator;
+  for (unsigned t = 0; t < 8; ++t) {
+    estimator.update(Frame(add_noise(textured(6), 10, t)).plane());
+    EXPECT_EQ(estimator.grain(), 1) << t;
+  }
+}
+
+TEST(NoiseEstimateInTime, WhatMovesOrIsCutIsNoNoise) {
+  NoiseEstimator estimator;
+  const Picture wide = textured(7, 800, 360);
+  for (int t = 0; t < 10; ++t) {
+    const Picture seen = draw(480, 360, [&](int x, int y) {
+      return wide.values[static_cast<std::size_t>(y) * wide.width + x + 7 * t];
+    });
+    EXPECT_LT(estimator.update(Frame(seen).plane()), 1.2) << t;
+  }
+  for (unsigned scene = 20; scene < 26; ++scene) {
+    EXPECT_LT(estimator.update(Frame(textured(scene)).plane()), 1.2) << scene;
+  }
+}
+
+TEST(NoiseEstimateInTime, CopiesOfAFrameTellNothingNew) {
+  NoiseEstimator estimator;
+  double found = 0;
+  for (unsigned t = 0; t < 12; ++t) {
+    found = estimator.update(Frame(add_smooth_noise(textured(8), 3, 10, t / 2)).plane());
+  }
+  EXPECT_NEAR(found, 10, 2);
+}
+
 // --- Frames that mislead ---
 
 TEST(NoiseEstimate, ConstantFramesHaveNone) {

@@ -75,7 +75,10 @@ double error_of(const TemporalFusion& fusion, const Camera& camera, int t) {
 }
 
 void fuse(TemporalFusion& fusion, const Image& frame, double sigma, int threads = 1) {
-  fusion.fuse(frame.views(), {}, {sigma, sigma, {}, 1, threads});
+  TemporalFusionParameters p;
+  p.sigma = sigma;
+  p.threads = threads;
+  fusion.fuse(frame.views(), {}, p);
 }
 
 class EveryTarget : public ::testing::TestWithParam<std::string> {
@@ -312,7 +315,10 @@ TEST(TemporalFusion, ARowOfCellsWithoutChromaLeavesThatOfOthersAlone) {
       }
       const Image& still = frame;
       const Image other = chroma.frame(t);
-      fusion.fuse(still.views(), other.views(), {15, 15, {}, 1, threads});
+      TemporalFusionParameters p;
+      p.sigma = p.other_sigma = 15;
+      p.threads = threads;
+      fusion.fuse(still.views(), other.views(), p);
     }
     return samples_of(fusion.others());
   };
@@ -499,6 +505,81 @@ TEST(VideoDenoiser, ACutAheadLeavesNoTrace) {
   Image frame = camera.frame(0);
   VideoDenoiser().filter(frame.views(), {}, p, {&ahead, 1});
   EXPECT_LT(difference(frame, expected), 0.5);
+}
+
+// The mean error of the last of some frames with the noise that `add` adds to one, denoised as p says.
+template <typename Add>
+double error_after(const Camera& camera, const VideoDenoiserParameters& p, Add&& add) {
+  VideoDenoiser denoiser;
+  constexpr int kFrames = 8;
+  double error = 0;
+  for (int t = 0; t < kFrames; ++t) {
+    Image frame(camera.width, camera.height, 8, 1);
+    add(frame, t);
+    denoiser.filter(frame.views(), {}, p);
+    for (int y = 0; t == kFrames - 1 && y < camera.height; ++y) {
+      for (int x = 0; x < camera.width; ++x) {
+        error += std::abs(frame.get(0, x, y) - std::clamp(camera.clean(x, y, t), 0.0, 255.0));
+      }
+    }
+  }
+  return error / (camera.width * camera.height);
+}
+
+void set_clipped(Image& frame, int x, int y, double value) {
+  frame.set(0, x, y, static_cast<int>(std::lround(std::clamp(value, 0.0, 255.0))));
+}
+
+// Where the noise of dark places is less than that of bright ones, to know it is better than one sigma: that
+// in the dark, in the middle, or of bright places.
+TEST(VideoDenoiser, NoiseByBrightnessBeatsOneSigma) {
+  const Camera camera;
+  const auto variance = [](double brightness) { return 2.5 * std::max(brightness - 60, 4.0); };
+  const auto add = [&](Image& frame, int t) {
+    std::mt19937 random(static_cast<unsigned>(t));
+    std::normal_distribution<double> normal;
+    for (int y = 0; y < camera.height; ++y) {
+      for (int x = 0; x < camera.width; ++x) {
+        const double clean = camera.clean(x, y, t);
+        set_clipped(frame, x, y, clean + std::sqrt(variance(clean)) * normal(random));
+      }
+    }
+  };
+  VideoDenoiserParameters p;
+  for (const bool temporal : {false, true}) {
+    p.temporal = temporal;
+    p.sigma = {std::sqrt(variance(16)), std::sqrt(variance(235))};
+    const double by_brightness = error_after(camera, p, add);
+    for (const double sigma : {std::sqrt(variance(16)), std::sqrt(variance(120)), std::sqrt(variance(235))}) {
+      p.sigma = sigma;
+      EXPECT_LT(by_brightness, error_after(camera, p, add)) << sigma << ", temporal " << temporal;
+    }
+  }
+}
+
+// Smooth noise looks like something new, unless the fusion knows it.
+TEST(VideoDenoiser, KnowingTheGrainFusesSmoothNoise) {
+  const Camera camera;
+  const auto add = [&](Image& frame, int t) {
+    std::mt19937 random(static_cast<unsigned>(t));
+    std::normal_distribution<double> normal;
+    std::vector<double> white(static_cast<std::size_t>(camera.width + 2) * (camera.height + 2));
+    std::generate(white.begin(), white.end(), [&] { return 10 * normal(random); });
+    for (int y = 0; y < camera.height; ++y) {
+      for (int x = 0; x < camera.width; ++x) {
+        double sum = 0;  // of 3 x 3: a sigma of 10, a grain of 9
+        for (int i = 0; i < 9; ++i) {
+          sum += white[static_cast<std::size_t>(y + i / 3) * (camera.width + 2) + x + i % 3];
+        }
+        set_clipped(frame, x, y, camera.clean(x, y, t) + sum / 3);
+      }
+    }
+  };
+  VideoDenoiserParameters p;
+  p.sigma = 10;
+  const double unknown = error_after(camera, p, add);
+  p.grain = 9;
+  EXPECT_LT(error_after(camera, p, add), 0.8 * unknown);
 }
 
 TEST(VideoDenoiser, RefusesOtherNumbersOfPlanes) {

@@ -76,6 +76,10 @@ class NONLOCAL_API NoiseEstimator {
   // it does not, or not beyond doubt.
   [[nodiscard]] NoiseCurve curve() const;
 
+  // Over how many pixels the noise that the last update() told hangs together: its power at wavelengths
+  // of 8 to 16 over that of white noise of the same sigma. 1 where it is white, and after estimate().
+  [[nodiscard]] double grain() const;
+
   // Forgets earlier frames: for a seek, new caps, another stream.
   void reset();
 

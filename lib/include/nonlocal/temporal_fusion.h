@@ -27,6 +27,10 @@ struct TemporalFusionParameters {
   // Where the noise of a frame differs from cell to cell, its variance n as a share of sigma²: as variance(),
   // of the same size. Without data it is 1 everywhere. (Then 1 above is n, and v = a n.)
   ConstPlane variance;
+  // Over how many pixels the noise hangs together, as NoiseEstimator::grain() tells: means of it are so much
+  // less sure. 1 to 64.
+  double grain = 1;
+  double other_grain = 1;
   double deviation_scale = 1;  // what deviation() is multiplied by, 0 or more
   int threads = 0;             // 0: as many as the machine has; the output does not depend on it
 };

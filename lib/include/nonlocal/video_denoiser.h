@@ -18,6 +18,8 @@ struct VideoDenoiserParameters {
   // brightness; and of the chroma planes, where luma has most.
   NoiseCurve sigma = 10;
   double chroma_sigma = 10;
+  double grain = 1;  // of luma and of chroma, as of TemporalFusionParameters
+  double chroma_grain = 1;
   // 0 (leaves it as it is) to 10: multiplies h, and the noise that the network is told of, on luma, or on
   // RGB; and h on the chroma planes.
   double strength = 1;
