@@ -130,6 +130,23 @@ TEST_F(EvaluateTest, NoiseIsAsAsked) {
   }
 }
 
+// A camera's noise is less in the dark and more in bright places; smooth noise has the same sigma.
+TEST_F(EvaluateTest, NoiseIsOfTheKindAsked) {
+  const std::pair<const char*, double> grays[] = {{"0x202020", 16 + 32 * 219.0 / 255},
+                                                  {"0xd0d0d0", 16 + 208 * 219.0 / 255}};
+  for (const auto& [colour, luma] : grays) {
+    must(std::string("ffmpeg -v error -y -f lavfi -i color=") + colour +
+         ":size=128x96 -frames:v 6 -pix_fmt yuv420p -c:v ffv1 still.mkv");
+    for (const char* kind : {"camera", "smooth"}) {
+      const json row =
+          evaluate(std::string("still.mkv --sigma 10 --preset fast --noise ") + kind)["rows"]["10"]["noisy"];
+      const double sigma = std::string(kind) == "smooth" ? 10 : 10 * std::sqrt((luma + 16) / 144);
+      for (const char* plane : {"Y", "U", "V"})
+        EXPECT_NEAR(row["psnr"][plane], 20 * std::log10(255 / sigma), 0.35) << kind << " " << plane;
+    }
+  }
+}
+
 TEST_F(EvaluateTest, WithoutNoiseAndStrengthNothingIsLost) {
   make_clip(3);
   const json rows =
@@ -425,6 +442,7 @@ TEST_F(EvaluateTest, RefusesWhatCannotBe) {
   expect_refusal("clean.mkv --format RGB", "--format: RGB not in .*GRAY8", 2);
   expect_refusal("clean.mkv --sigma -3", "--sigma", 2);
   expect_refusal("clean.mkv --sigma ten", "--sigma", 2);
+  expect_refusal("clean.mkv --noise pink", "--noise: pink not in .*camera", 2);
   expect_refusal("clean.mkv --scale 2", "--scale", 2);
   expect_refusal("clean.mkv --frames 0", "--frames", 2);
   expect_refusal("", "IN", 2);

@@ -9,6 +9,7 @@
 #include "evaluation.h"
 #include "failure.h"
 #include "gst.h"
+#include "noise.h"
 #include "text.h"
 
 namespace nonlocal::tools {
@@ -85,6 +86,7 @@ json as_json(const Options& options, const Evaluation& evaluation) {
       {"scale", asked.material.scale},
       {"measure_from", asked.measure_from},
       {"sigmas", sigmas_of(asked, material)},
+      {"noise", asked.noise},
       {"sigma_known", asked.sigma_known},
       {"seed", asked.seed},
       {"rows", rows},
@@ -134,7 +136,8 @@ void print(const Options& options, const Evaluation& evaluation) {
     std::printf("input   %s: %ld pictures, %s\n", asked.material.path.c_str(), long(material.count()),
                 material.format.c_str());
   for (const SigmaResult& result : evaluation.results) {
-    std::printf("\nsigma %g, seed %lu\n", result.sigma, static_cast<unsigned long>(asked.seed));
+    std::printf("\n%s noise, sigma %g, seed %lu\n", asked.noise.c_str(), result.sigma,
+                static_cast<unsigned long>(asked.seed));
     print_heading(material);
     for (const EvaluationRow& row : result.rows) print_row(row, material, asked.measure_from);
   }
@@ -164,7 +167,8 @@ void run(Options options) {
 
 constexpr const char* kFooter =
     R"(Noise of a fixed seed is added once to the clean material, to every plane, rounded and clipped to 8 bits;
-every filter gets the same noisy frames. A clip goes through the element as one stream; each picture of a folder
+every filter gets the same noisy frames. It is white; or a camera's, whose variance rises with luma, sigma² at 128;
+or smooth, as after scaling: white through a Gaussian of 1 pixel, of the same sigma. A clip goes through the element as one stream; each picture of a folder
 is filtered by itself, from a fresh start.
 
 PSNR     of each plane, in dB: the mean of the frames' own. Identical frames count as 100.
@@ -201,6 +205,9 @@ void add_evaluate(CLI::App& app) {
       ->check(CLI::Range(0.0, 100.0))
       ->delimiter(',')
       ->allow_extra_args(false);
+  command->add_option("--noise", asked.noise, "Kind of the noise: white, camera or smooth")
+      ->check(CLI::IsMember(noise_kinds()))
+      ->capture_default_str();
   command->add_option("--seed", asked.seed, "Of the noise")->capture_default_str();
   command->add_option("--preset", asked.presets, "Preset of the element; several: fast,quality [all of them]")
       ->delimiter(',')

@@ -201,8 +201,8 @@ Material read_material(const MaterialOptions& options) {
   return is_folder ? read_pictures(chosen) : read_clip(chosen);
 }
 
-std::vector<Sequence> with_noise(const std::vector<Sequence>& clean, double sigma, uint64_t seed,
-                                 const Tick& tick) {
+std::vector<Sequence> with_noise(const std::vector<Sequence>& clean, const std::string& kind, double sigma,
+                                 uint64_t seed, const Tick& tick) {
   std::vector<Sequence> noisy;
   uint64_t index = 0;
   for (const Sequence& sequence : clean) {
@@ -211,7 +211,8 @@ std::vector<Sequence> with_noise(const std::vector<Sequence>& clean, double sigm
       check_interrupted();
       cv::RNG rng(frame_seed(seed, index++));
       Planes& copies = noisy.back().frames.emplace_back();
-      for (const cv::Mat& plane : planes) add_noise(copies.emplace_back(plane.clone()), sigma, rng);
+      for (const cv::Mat& plane : planes) copies.push_back(plane.clone());
+      add_noise(copies, kind, sigma, rng);
       tick(1);
     }
   }

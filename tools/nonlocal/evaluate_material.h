@@ -50,8 +50,9 @@ constexpr size_t kMemory = size_t{512} << 20;
 // for I420. Throws Failure where there is nothing to read, or frames are smaller than 32 x 32.
 Material read_material(const MaterialOptions& options);
 
-// Every plane of every frame with noise of `sigma`, rounded and clipped to 8 bits: once, whoever filters it.
-std::vector<Sequence> with_noise(const std::vector<Sequence>& clean, double sigma, uint64_t seed,
-                                 const Tick& tick);
+// Every plane of every frame with noise of `sigma` and one of noise_kinds(), rounded and clipped to 8 bits:
+// once, whoever filters it.
+std::vector<Sequence> with_noise(const std::vector<Sequence>& clean, const std::string& kind, double sigma,
+                                 uint64_t seed, const Tick& tick);
 
 }  // namespace nonlocal::tools

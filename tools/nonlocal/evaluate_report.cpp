@@ -137,10 +137,11 @@ class Report {
       html_ += formatted("%ld pictures, %s; each is filtered by itself, from a fresh start.",
                          long(material_.count()), material_.format.c_str());
     html_ += formatted(
-        " Gaussian noise, seed %lu, was added once, rounded and clipped to 8 bits. %s</p>\n<p>PSNR in dB and "
+        " Gaussian noise (%s), seed %lu, was added once, rounded and clipped to 8 bits. %s</p>\n<p>PSNR in "
+        "dB and "
         "SSIM"
         " (Wang et al. 2004) are means over the %s; ms is the median time a frame took. ",
-        static_cast<unsigned long>(options_.seed),
+        options_.noise.c_str(), static_cast<unsigned long>(options_.seed),
         options_.sigma_known ? "The element was told the noise's sigma."
                              : "The element estimates the noise by itself.",
         material_.is_clip ? "frames" : "pictures");

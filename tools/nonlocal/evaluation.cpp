@@ -109,7 +109,7 @@ class Evaluator {
   void run() {
     for (const double sigma : sigmas_of(options_, material_)) {
       sigma_ = sigma;
-      noisy_ = with_noise(material_.sequences, sigma, options_.seed, tick("adding noise"));
+      noisy_ = with_noise(material_.sequences, options_.noise, sigma, options_.seed, tick("adding noise"));
       work_.finish_part(material_.count());
       if (options_.keeps_pictures && evaluation_.regions.empty()) choose_regions();
       SigmaResult& result = evaluation_.results.emplace_back();

@@ -13,6 +13,7 @@ namespace nonlocal::tools {
 struct EvaluationOptions {
   MaterialOptions material;
   std::vector<double> sigmas;        // empty: 20 for a clip; 10, 25 and 50 for pictures
+  std::string noise = "white";       // one of noise_kinds()
   std::vector<std::string> presets;  // of the element, one row each
   Properties properties;             // of the element, for all of them
   bool sigma_known = false;          // the element is told sigma
