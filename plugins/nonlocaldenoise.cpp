@@ -500,14 +500,16 @@ struct GroupNoise {
   double grain;
 };
 
-GroupNoise estimate(State& state, const PlaneGroup& group, int first_component) {
+// Of what depends on the brightness of `luma`, if that is given, and not on its own.
+GroupNoise estimate(State& state, const PlaneGroup& group, int first_component,
+                    const nonlocal::ConstPlane& luma = {}) {
   MeanSigma level;
   MeanSigma dark;
   MeanSigma bright;
   double grain = 0;
   for (int i = 0; i < group.count; ++i) {
     NoiseEstimator& estimator = state.estimators[first_component + i];
-    level.add(estimator.update(group.planes[i], state.settings.threads));
+    level.add(estimator.update(group.planes[i], state.settings.threads, luma));
     dark.add(estimator.curve().dark);
     bright.add(estimator.curve().bright);
     grain += estimator.grain();
@@ -524,10 +526,10 @@ Noise noise_of(State& state, const FramePlanes& planes) {
   const GroupNoise luma = estimate(state, planes.luma, 0);
   Noise noise = {luma.level, luma.curve, 0, luma.grain, 1};
   if (!planes.chroma.empty() && !settings.leaves_chroma() && (!settings.is_joint() || settings.fuses())) {
-    // Chroma's noise goes with luma's brightness as luma's does.
-    const double rise = luma.level > 0 ? luma.curve.largest() / luma.level : 1;
-    const GroupNoise chroma = estimate(state, planes.chroma, 1);
-    noise.chroma = std::min(chroma.level * rise, kMostSigma);
+    const GroupNoise chroma = estimate(state, planes.chroma, 1, planes.luma.planes[0]);
+    const double where_luma_has_most =
+        luma.curve.dark < luma.curve.bright ? chroma.curve.bright : chroma.curve.dark;
+    noise.chroma = luma.curve.is_level() ? chroma.level : where_luma_has_most;
     noise.chroma_grain = chroma.grain;
   }
   return noise;

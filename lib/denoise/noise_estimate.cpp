@@ -68,9 +68,29 @@ void load(const ConstPlane& plane, int left, int top, Block& block) {
   }
 }
 
+// The mean brightness of the block at (left, top) of a plane of this size, from every second sample at most.
+float brightness_of(const ConstPlane& luma, int width, int height, int left, int top) {
+  constexpr int taken = 4;  // of a row, and rows
+  float sum = 0;
+  for (int i = 0; i < taken * taken; ++i) {
+    const auto place = [](int first, int index, int size, int size_of_luma) {
+      const int64_t doubled = 2 * first + (2 * index + 1) * block_size / taken;
+      return static_cast<int>(std::min<int64_t>(doubled * size_of_luma / (2 * size), size_of_luma - 1));
+    };
+    const int x = place(left, i % taken, width, luma.width);
+    const std::byte* row = luma.row(place(top, i / taken, height, luma.height));
+    const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(x) * luma.step;
+    sum += static_cast<float>(
+        (luma.bit_depth == 8 ? std::to_integer<int>(row[at]) : reinterpret_cast<const uint16_t*>(row)[at]) >>
+        luma.shift);
+  }
+  return sum / static_cast<float>(taken * taken * code_values_in_an_8_bit_one(luma));
+}
+
 struct BlockMeasure {
   float low_energy;
   float mean;
+  float brightness;  // that the noise depends on: the mean, or another plane's
   float least;
   float most;
 
@@ -97,7 +117,8 @@ BlockMeasure measure(Block& block) {
   for (const float energy : low) {
     low_energy += energy;
   }
-  return {low_energy, block[0][0] / block_size, *std::min_element(least.begin(), least.end()),
+  const float mean = block[0][0] / block_size;
+  return {low_energy, mean, mean, *std::min_element(least.begin(), least.end()),
           *std::max_element(most.begin(), most.end())};
 }
 
@@ -212,13 +233,14 @@ class FrameNoise {
   std::optional<FrameLevel> estimate(const ConstPlane& plane, int threads);
 
   // The same with what the frame before tells, if that was given here, too.
-  std::optional<FrameLevel> estimate_in_time(const ConstPlane& plane, int threads);
+  std::optional<FrameLevel> estimate_in_time(const ConstPlane& plane, const ConstPlane& brightness,
+                                             int threads);
   [[nodiscard]] bool has_time() const { return noise_in_time_.has_value(); }
   void forget();
 
  private:
   void lay_grid(const ConstPlane& plane);
-  bool measure_blocks(const ConstPlane& plane, int threads, bool in_time);
+  bool measure_blocks(const ConstPlane& plane, const ConstPlane& brightness, int threads, bool in_time);
   std::optional<FrameLevel> level_of_blocks(const ConstPlane& plane);
   std::optional<NoiseInTime> compare_in_time();
   void crop_bars();
@@ -276,7 +298,8 @@ void FrameNoise::lay_grid(const ConstPlane& plane) {
   block_energies_.reserve(blocks_.size());
 }
 
-bool FrameNoise::measure_blocks(const ConstPlane& plane, int threads, bool in_time) {
+bool FrameNoise::measure_blocks(const ConstPlane& plane, const ConstPlane& brightness, int threads,
+                                bool in_time) {
   if (plane.width < block_size || plane.height < block_size) {
     return false;
   }
@@ -288,7 +311,12 @@ bool FrameNoise::measure_blocks(const ConstPlane& plane, int threads, bool in_ti
     for (int x = 0; x < columns_; ++x) {
       Block block;
       load(plane, x * grid_step_, y * grid_step_, block);
-      blocks_[static_cast<std::size_t>(y) * columns_ + x] = measure(block);
+      BlockMeasure& measured = blocks_[static_cast<std::size_t>(y) * columns_ + x];
+      measured = measure(block);
+      if (brightness.data != nullptr) {
+        measured.brightness =
+            brightness_of(brightness, plane.width, plane.height, x * grid_step_, y * grid_step_);
+      }
       if (in_time && BlocksInTime::is_wanted(x, y)) {
         in_time_.keep(x, y, block);
       }
@@ -359,7 +387,7 @@ void FrameNoise::choose_candidates(const std::vector<int>& band, const NoiseLine
   candidates_.clear();
   for (const int i : band) {
     const BlockMeasure& block = blocks_[i];
-    const auto sigma = static_cast<float>(std::sqrt(noise.variance(block.mean)));
+    const auto sigma = static_cast<float>(std::sqrt(noise.variance(block.brightness)));
     const float share_left = range_.share_left(block.mean, sigma);
     if (share_left > enough_left) {
       candidates_.push_back({block.low_energy / share_left, i, share_left});
@@ -436,7 +464,7 @@ NoisePoint FrameNoise::measure_noise(const ConstPlane& plane, std::size_t least_
   variance = std::min(variance, even_variance() / 0.7);
   double brightness = 0;
   for (std::size_t i = 0; i < accepted; ++i) {
-    brightness += blocks_[candidates_[i].block].mean;
+    brightness += blocks_[candidates_[i].block].brightness;
   }
   return {brightness / static_cast<double>(accepted), std::max(0.0, variance - rounding_variance(plane)),
           static_cast<int>(accepted)};
@@ -496,7 +524,7 @@ void FrameNoise::sort_into_bands() {
   }
   for_each_block([&](int i) {
     if (!blocks_[i].constant()) {
-      bands_[static_cast<std::size_t>(blocks_[i].mean) * bands_.size() / 256].push_back(i);
+      bands_[static_cast<std::size_t>(blocks_[i].brightness) * bands_.size() / 256].push_back(i);
     }
   });
 }
@@ -540,7 +568,7 @@ FrameLevel FrameNoise::level_of(const NoisePoint& flattest, const NoiseLine& lin
     return std::lerp(white, without_own_grain(line.variance(brightness)), trust);
   };
   double sum = 0;
-  for_each_block([&](int i) { sum += variance(blocks_[i].mean); });
+  for_each_block([&](int i) { sum += variance(blocks_[i].brightness); });
   const double shown = fade(drawn_share(), 0.5, 0.7);
   return {shown * std::sqrt(sum / block_count()),
           {shown * std::sqrt(variance(NoiseCurve::dark_brightness)),
@@ -548,14 +576,15 @@ FrameLevel FrameNoise::level_of(const NoisePoint& flattest, const NoiseLine& lin
 }
 
 std::optional<FrameLevel> FrameNoise::estimate(const ConstPlane& plane, int threads) {
-  if (!measure_blocks(plane, threads, false)) {
+  if (!measure_blocks(plane, {}, threads, false)) {
     return std::nullopt;
   }
   return level_of_blocks(plane);
 }
 
-std::optional<FrameLevel> FrameNoise::estimate_in_time(const ConstPlane& plane, int threads) {
-  if (!measure_blocks(plane, threads, true)) {
+std::optional<FrameLevel> FrameNoise::estimate_in_time(const ConstPlane& plane, const ConstPlane& brightness,
+                                                       int threads) {
+  if (!measure_blocks(plane, brightness, threads, true)) {
     return std::nullopt;
   }
   const std::optional<FrameLevel> level = level_of_blocks(plane);
@@ -567,11 +596,15 @@ std::optional<FrameLevel> FrameNoise::estimate_in_time(const ConstPlane& plane, 
 
 // Where nothing is clipped, which would take from the difference.
 std::optional<NoiseInTime> FrameNoise::compare_in_time() {
-  return in_time_.compare([this](int x, int y) {
-    const BlockMeasure& block = blocks_[static_cast<std::size_t>(y) * columns_ + x];
+  const auto block_at = [this](int x, int y) -> const BlockMeasure& {
+    return blocks_[static_cast<std::size_t>(y) * columns_ + x];
+  };
+  const auto is_whole = [&](int x, int y) {
+    const BlockMeasure& block = block_at(x, y);
     return x >= left_ && x < right_ && y >= top_ && y < bottom_ && block.least > range_.least &&
            block.most < range_.most;
-  });
+  };
+  return in_time_.compare(is_whole, [&](int x, int y) { return block_at(x, y).brightness; });
 }
 
 void FrameNoise::forget() {
@@ -654,11 +687,14 @@ double NoiseEstimator::estimate(const ConstPlane& plane, int threads) {
   return state_->told.sigma;
 }
 
-double NoiseEstimator::update(const ConstPlane& plane, int threads) {
+double NoiseEstimator::update(const ConstPlane& plane, int threads, const ConstPlane& brightness) {
   check_plane("NoiseEstimator", plane);
+  if (brightness.data != nullptr) {
+    check_plane("NoiseEstimator", brightness);
+  }
   State& s = *state_;
   const bool had_time = s.frame.has_time();
-  const auto level = s.frame.estimate_in_time(plane, checked_thread_count(threads));
+  const auto level = s.frame.estimate_in_time(plane, brightness, checked_thread_count(threads));
   if (s.frame.has_time() && !had_time) {
     s.start();  // what the first frames could not tell does not count
   }

@@ -9,6 +9,8 @@ namespace {
 
 constexpr int kHighestFlat = 6;  // orders of the coefficients that tell how flat a block is
 constexpr int kHighestLow = 2;   // and of those that tell the power at low frequencies
+constexpr int kLowCoefficients = 5;
+constexpr double kMostRise = 1.7;  // from there to the mean
 constexpr std::size_t kFewest = 32;
 constexpr std::size_t kUsual = 128;
 constexpr int kCoefficients = block_size * block_size;
@@ -61,18 +63,19 @@ void BlocksInTime::add_candidate(int block) {
   candidates_.push_back({flatness, block});
 }
 
-// The flattest blocks; of these the half that differs least, for in the other something may have moved.
-std::optional<NoiseInTime> BlocksInTime::measure() {
+// The flattest blocks; of these the half that differs least, for in the other something may have moved. False
+// where there are too few, or only copies.
+bool BlocksInTime::choose_blocks() {
+  energies_.clear();
   if (candidates_.size() < kFewest) {
-    return std::nullopt;
+    return false;
   }
   const auto less = [](const Candidate& a, const Candidate& b) {
-    return a.flatness != b.flatness ? a.flatness < b.flatness : a.block < b.block;
+    return a.energy != b.energy ? a.energy < b.energy : a.block < b.block;
   };
   const std::size_t used = std::min(candidates_.size(), std::max(kUsual, candidates_.size() / 32));
   std::nth_element(candidates_.begin(), candidates_.begin() + static_cast<std::ptrdiff_t>(used - 1),
                    candidates_.end(), less);
-  energies_.clear();
   for (std::size_t i = 0; i < used; ++i) {
     const int block = candidates_[i].block;
     float energy = 0;
@@ -83,40 +86,47 @@ std::optional<NoiseInTime> BlocksInTime::measure() {
     energies_.push_back({energy, block});
   }
   std::sort(energies_.begin(), energies_.end(), less);
-  if (energies_.back().flatness == 0) {
-    return std::nullopt;
-  }
+  const bool differ = energies_.back().energy > 0;
   energies_.resize(energies_.size() / 2);
+  return differ;
+}
 
+// Sums of squares of the chosen blocks' differences; of their means without what all have in common, as where
+// lamps flicker.
+Block BlocksInTime::power_of_differences() const {
   Block power = {};
-  double brightness = 0;
-  for (const Candidate& candidate : energies_) {
-    const Block& a = now_[candidate.block];
-    const Block& b = before_[candidate.block];
-    for_each_coefficient([&](int r, int c) { power[r][c] += (a[r][c] - b[r][c]) * (a[r][c] - b[r][c]); });
-    brightness += (a[0][0] + b[0][0]) / (2 * block_size);
+  float mean = 0;
+  for (const Candidate& chosen : energies_) {
+    mean += (now_[chosen.block][0][0] - before_[chosen.block][0][0]) / static_cast<float>(energies_.size());
   }
+  for (const Candidate& chosen : energies_) {
+    const Block& a = now_[chosen.block];
+    const Block& b = before_[chosen.block];
+    for_each_coefficient([&](int r, int c) { power[r][c] += (a[r][c] - b[r][c]) * (a[r][c] - b[r][c]); });
+    const float step = a[0][0] - b[0][0] - mean;
+    power[0][0] += step * step;
+  }
+  return power;
+}
+
+NoiseInTime BlocksInTime::measure() const {
+  const Block power = power_of_differences();
   double sum = 0;
   double sum_of_squares = 0;
-  double low = 0;
-  int lows = 0;
+  double low = 0;  // mean of those at low frequencies
   for_each_coefficient([&](int r, int c) {
     sum += power[r][c];
     sum_of_squares += static_cast<double>(power[r][c]) * power[r][c];
-    if (order(r, c) <= kHighestLow) {
-      low += power[r][c];
-      ++lows;
-    }
+    low += order(r, c) <= kHighestLow ? power[r][c] / kLowCoefficients : 0;
   });
   if (sum == 0) {
-    return NoiseInTime{};
+    return {};
   }
-  const double quartile = energies_[energies_.size() / 2].flatness;
-  const double energy = quartile / quartile_share(sum * sum / sum_of_squares);
-  const double low_share = low / lows / sum;  // of a coefficient at low frequencies, like the mean's
-  const double all = energy * (1 + low_share);
-  return NoiseInTime{all / kCoefficients, std::max(1.0, kCoefficients * low_share / (1 + low_share)),
-                     brightness / static_cast<double>(energies_.size())};
+  // In the blocks' means motion and light have their share: no more than is usual for noise.
+  const double lowest = std::clamp<double>(power[0][0], low, kMostRise * low);
+  const double quartile = energies_[energies_.size() / 2].energy;  // of those before the half was taken
+  const double energy = quartile / quartile_share(sum * sum / sum_of_squares) * (1 + lowest / sum);
+  return {energy / kCoefficients, std::max(1.0, kCoefficients * lowest / (sum + lowest)), 0};
 }
 
 }  // namespace nonlocal

@@ -29,15 +29,15 @@ class BlocksInTime {
 
   // What the frame differs by from the one before, at the flattest of the blocks for which is_usable(x, y).
   // Nothing at the first frame, where hardly any are usable, and where the frame is a copy of the one before.
-  template <typename Usable>
-  std::optional<NoiseInTime> compare(Usable&& is_usable);
+  template <typename Usable, typename Brightness>
+  std::optional<NoiseInTime> compare(Usable&& is_usable, Brightness&& brightness_of);
 
   // The next frame has none before it.
   void reset() { has_before_ = false; }
 
  private:
   struct Candidate {
-    float flatness;  // energy of the two frames' mean at low frequencies
+    float energy;
     int block;
   };
 
@@ -45,19 +45,21 @@ class BlocksInTime {
     return static_cast<std::size_t>(y / 2) * columns_ + x / 2;
   }
   void add_candidate(int block);
-  std::optional<NoiseInTime> measure();
+  bool choose_blocks();
+  [[nodiscard]] Block power_of_differences() const;
+  [[nodiscard]] NoiseInTime measure() const;
 
   int columns_ = 0;
   int rows_ = 0;
   bool has_before_ = false;
   std::vector<Block> now_;
   std::vector<Block> before_;
-  std::vector<Candidate> candidates_;
-  std::vector<Candidate> energies_;  // of the candidates used: of their difference
+  std::vector<Candidate> candidates_;  // with the energy of the two frames' mean at low frequencies
+  std::vector<Candidate> energies_;    // of the chosen ones: that of the difference
 };
 
-template <typename Usable>
-std::optional<NoiseInTime> BlocksInTime::compare(Usable&& is_usable) {
+template <typename Usable, typename Brightness>
+std::optional<NoiseInTime> BlocksInTime::compare(Usable&& is_usable, Brightness&& brightness_of) {
   candidates_.clear();
   if (has_before_) {
     for (int y = 0; y < rows_; ++y) {
@@ -68,7 +70,14 @@ std::optional<NoiseInTime> BlocksInTime::compare(Usable&& is_usable) {
       }
     }
   }
-  const std::optional<NoiseInTime> noise = measure();
+  std::optional<NoiseInTime> noise;
+  if (choose_blocks()) {
+    noise = measure();
+    for (const Candidate& chosen : energies_) {
+      noise->brightness += brightness_of(2 * (chosen.block % columns_), 2 * (chosen.block / columns_)) /
+                           static_cast<double>(energies_.size());
+    }
+  }
   now_.swap(before_);
   has_before_ = true;
   return noise;

@@ -61,9 +61,6 @@ struct Noisy {
   ConstPlane deviation;
 };
 
-// Less than a tenth between the darkest and the brightest place is not worth a map.
-bool depends_on_brightness(const NoiseCurve& noise) { return noise.least() < 0.9 * noise.largest(); }
-
 Noisy fused_by(const TemporalFusion& fusion) {
   return {fusion.guides(), fusion.others(), fusion.variance(), fusion.deviation()};
 }
@@ -115,7 +112,7 @@ struct VideoDenoiser::State {
 Noisy VideoDenoiser::State::with_noise(std::span<const ConstPlane> luma_planes,
                                        std::span<const ConstPlane> chroma_planes,
                                        const VideoDenoiserParameters& p) {
-  if (!depends_on_brightness(p.sigma)) {
+  if (p.sigma.is_level()) {
     return {luma_planes, chroma_planes, {}, {}};
   }
   noise.make(luma_planes, p.sigma, p.strength, thread_count(p.threads));

@@ -353,9 +353,8 @@ TEST(NoiseEstimateInTime, TellsSmoothNoiseAndItsGrain) {
       }
       EXPECT_LT(NoiseEstimator().estimate(Frame(add_smooth_noise(textured(5), size, sigma, 9)).plane()),
                 0.75 * sigma);
-      // At these wavelengths less than the size² that it is in all.
-      EXPECT_GT(estimator.grain(), 0.4 * size * size);
-      EXPECT_LT(estimator.grain(), size * size);
+      EXPECT_GT(estimator.grain(), 0.65 * size * size);
+      EXPECT_LT(estimator.grain(), 1.2 * size * size);
     }
   }
 }

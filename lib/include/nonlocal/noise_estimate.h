@@ -19,8 +19,11 @@
 // - Noise that depends on brightness, as a sensor's does (Poisson-Gaussian: variance a I + b): curve() tells
 //   it, where the frame shows it beyond doubt; sigma is then the root of the mean variance over the frame.
 //
-// - Smooth noise, after scaling, compression or demosaicing: too low, even 0, for it has lost its high
-//   frequencies and in one frame looks like texture. Give sigma by hand for such material.
+// - Smooth noise, after scaling, compression or demosaicing: it has lost its high frequencies and in one
+// frame
+//   looks like texture, so that estimate() gives too little, even 0. update() compares successive frames
+//   where they are flattest, and tells it and its grain, but for what stays from frame to frame: what an
+//   encoder has once left of it, and does not touch again.
 //
 // - With 8 bits, noise well below one code value drowns in rounding and comes out lower still.
 #pragma once
@@ -49,6 +52,8 @@ struct NoiseCurve {
   [[nodiscard]] NONLOCAL_API double variance(double brightness) const;
   [[nodiscard]] double largest() const { return dark > bright ? dark : bright; }
   [[nodiscard]] double least() const { return dark > bright ? bright : dark; }
+  // No more than a tenth between the ends.
+  [[nodiscard]] bool is_level() const { return least() >= 0.9 * largest(); }
 
   bool operator==(const NoiseCurve&) const = default;
 };
@@ -70,14 +75,17 @@ class NONLOCAL_API NoiseEstimator {
   // The same, smoothed over the frames seen since reset(): what a video filter should use. One or two odd
   // frames in a row change nothing; a scene that stays noisier or cleaner is followed at its third or fourth
   // frame. Frames that cannot tell keep the last value, which is 0 before any could.
-  double update(const ConstPlane& plane, int threads = 0);
+  //
+  // Where `brightness` is given, a plane of the same picture of any size and depth, curve() is by that one's:
+  // chroma's noise depends on luma.
+  double update(const ConstPlane& plane, int threads = 0, const ConstPlane& brightness = {});
 
   // How the noise that the last estimate() or update() told depends on brightness: sigma at both ends, where
   // it does not, or not beyond doubt.
   [[nodiscard]] NoiseCurve curve() const;
 
   // Over how many pixels the noise that the last update() told hangs together: its power at wavelengths
-  // of 8 to 16 over that of white noise of the same sigma. 1 where it is white, and after estimate().
+  // from 16 on over that of white noise of the same sigma. 1 where it is white, and after estimate().
   [[nodiscard]] double grain() const;
 
   // Forgets earlier frames: for a seek, new caps, another stream.
