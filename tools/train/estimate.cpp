@@ -39,8 +39,9 @@ extern "C" NONLOCAL_API const char* nonlocal_train_estimate(const void* in, void
 }
 
 // The h at a strength of 1, in 8-bit code values.
-extern "C" NONLOCAL_API double nonlocal_train_filter_h(int patch_size, double sigma, int planes) {
-  return nonlocal::filter_h({.patch_size = patch_size, .sigma = sigma}, planes);
+extern "C" NONLOCAL_API double nonlocal_train_filter_h(int patch_size, int search_size, double sigma,
+                                                       int planes) {
+  return nonlocal::filter_h({.patch_size = patch_size, .search_size = search_size, .sigma = sigma}, planes);
 }
 
 // The strength and search size that chroma_parameters() gives chroma of 4:2:0 at luma's strength of 1.

@@ -21,9 +21,9 @@ def library(build: Path) -> ctypes.CDLL:
     return functions
 
 
-def filter_h(patch_size: int, sigma: float, planes: int = 1, build: Path = BUILD) -> float:
+def filter_h(patch_size: int, search_size: int, sigma: float, planes: int = 1, build: Path = BUILD) -> float:
     """The library's h at a strength of 1, in 8-bit code values."""
-    return library(build).nonlocal_train_filter_h(patch_size, ctypes.c_double(sigma), planes)
+    return library(build).nonlocal_train_filter_h(patch_size, search_size, ctypes.c_double(sigma), planes)
 
 
 def chroma_estimate(estimate: "Estimate", sigma: float) -> "Estimate":

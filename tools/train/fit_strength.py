@@ -144,7 +144,7 @@ class Pictures:
 
     def psnr(self, cell: Cell, ratio: float, build: Path) -> float:
         """Mean over the pictures, filtered with h = ratio * sigma."""
-        strength = ratio * cell.sigma / filter_h(cell.patch, cell.sigma, cell.planes, build)
+        strength = ratio * cell.sigma / filter_h(cell.patch, cell.search, cell.sigma, cell.planes, build)
         estimate = Estimate(cell.patch, cell.search, strength, build)
         pairs = zip(self.clean, self.noisy[cell.sigma])
         return float(np.mean([psnr(estimate.filter(noisy, cell.sigma), clean) for clean, noisy in pairs]))
@@ -212,7 +212,7 @@ def main() -> None:
     build, held_out = options.build, {"training": False, "held out": True}
 
     def luma_ratio(cell: Cell) -> float:
-        return filter_h(cell.patch, cell.sigma, cell.planes, build) / cell.sigma
+        return filter_h(cell.patch, cell.search, cell.sigma, cell.planes, build) / cell.sigma
 
     def chroma_ratio(cell: Cell) -> float:
         return luma_ratio(cell) * chroma_estimate(Estimate(cell.patch, cell.search, 1, build), cell.sigma).strength
