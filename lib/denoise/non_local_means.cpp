@@ -161,14 +161,15 @@ void check_frame(const NonLocalMeansFrame& f) {
 
 double filter_h(const NonLocalMeansParameters& p, int planes) {
   const double terms = static_cast<double>(p.patch_size) * p.patch_size * planes;
-  const double at_sigma_10 = 0.84 + 0.68 / terms;
-  const double fall = std::max(0.0, 0.27 - 1.45 / terms);
-  return p.strength * p.sigma * (at_sigma_10 - fall * std::log(std::clamp(p.sigma, 3.0, 50.0) / 10));
+  const double at_sigma_10 = 0.85 + 0.53 / terms;
+  const double fall = std::max(0.0, 0.27 - 1.52 / terms);
+  const double window = std::pow(15.0 / p.search_size, 0.25);
+  return p.strength * p.sigma * window * (at_sigma_10 - fall * std::log(std::clamp(p.sigma, 3.0, 50.0) / 10));
 }
 
 NonLocalMeansParameters chroma_parameters(const NonLocalMeansParameters& luma, bool is_subsampled) {
   NonLocalMeansParameters chroma = luma;
-  chroma.strength = std::min(10.0, luma.strength * std::min(0.7 + 0.025 * luma.sigma, 1.95));
+  chroma.strength = std::min(10.0, luma.strength * std::min(0.65 + 0.0225 * luma.sigma, 1.8));
   if (is_subsampled) {
     chroma.search_size = std::max(3, luma.search_size * 3 / 4 | 1);
   }

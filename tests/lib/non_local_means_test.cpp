@@ -558,8 +558,8 @@ TEST(NonLocalMeans, ChromaGetsASmallerWindowWhereItIsSubsampled) {
   EXPECT_EQ(chroma_parameters(luma, true).search_size, 11);
   EXPECT_EQ(chroma_parameters(luma, false).search_size, 15);
   EXPECT_EQ(chroma_parameters({5, 3, 12, 1, 2}, true).search_size, 3);
-  EXPECT_NEAR(chroma_parameters(luma, true).strength, 0.7 + 0.025 * 12, 1e-9);
-  EXPECT_DOUBLE_EQ(chroma_parameters({5, 15, 0, 1, 2}, true).strength, 0.7);
+  EXPECT_NEAR(chroma_parameters(luma, true).strength, 0.65 + 0.0225 * 12, 1e-9);
+  EXPECT_DOUBLE_EQ(chroma_parameters({5, 15, 0, 1, 2}, true).strength, 0.65);
   EXPECT_DOUBLE_EQ(chroma_parameters({5, 15, 100, 10, 2}, true).strength, 10);
   EXPECT_DOUBLE_EQ(chroma_parameters({5, 15, 100, 0, 2}, true).strength, 0);
 }

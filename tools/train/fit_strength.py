@@ -43,6 +43,10 @@ class Cell:
     def terms(self) -> int:
         return self.patch**2 * self.planes
 
+    @property
+    def window(self) -> float:
+        return (15 / self.search) ** 0.25
+
 
 @dataclass(frozen=True)
 class Peak:
@@ -53,7 +57,7 @@ class Peak:
 
 @dataclass(frozen=True)
 class LumaLaw:
-    """h / sigma = a + b / terms - max(0, c + d / terms) * log(sigma / 10), as in filter_h."""
+    """h / sigma = (a + b / terms - max(0, c + d / terms) * log(sigma / 10)) * (15 / search)^0.25, as in filter_h."""
 
     a: float
     b: float
@@ -62,13 +66,13 @@ class LumaLaw:
 
     def ratio(self, cell: Cell) -> float:
         decades = np.log(np.clip(cell.sigma, SMALLEST_SIGMA, LARGEST_SIGMA) / 10)
-        return self.a + self.b / cell.terms - max(0, self.c + self.d / cell.terms) * decades
+        return cell.window * (self.a + self.b / cell.terms - max(0, self.c + self.d / cell.terms) * decades)
 
     @staticmethod
     def fit(peaks: dict[Cell, Peak]) -> "LumaLaw":
         """Weighted least squares, which takes log ratio for linear near the peaks."""
         rows = [(1, 1 / c.terms, -np.log(c.sigma / 10), -np.log(c.sigma / 10) / c.terms) for c in peaks]
-        ratios = np.array([peak.ratio for peak in peaks.values()])
+        ratios = np.array([peak.ratio / cell.window for cell, peak in peaks.items()])
         weights = np.sqrt([peak.curvature for peak in peaks.values()]) / ratios
         constants = np.linalg.lstsq(np.array(rows) * weights[:, None], ratios * weights, rcond=None)[0]
         return LumaLaw(*(round(float(value), 2) for value in constants))

@@ -28,15 +28,15 @@ struct NonLocalMeansParameters {
 };
 
 // The h, in 8-bit code values, that `parameters` stand for where `planes` planes share their weights: from
-// 1.0 sigma at sigma 5 to 0.53 sigma at sigma 50 for patches of 5 x 5, less for larger ones, whose distances
-// are surer. tools/train/fit_strength.py fits it to the highest PSNR on BSD400, McMaster, Set14 and LIVE1
-// (without the Kodak set's photographs), as the mean of windows of 11 and 21; a window of 11 by itself would
-// have up to 0.1 sigma more, one of 21 as much less.
+// 0.93 sigma at sigma 5 to 0.49 sigma at sigma 50 for patches of 5 x 5 in a window of 21, less for larger
+// patches, whose distances are surer, more for smaller windows, in which less is alike by chance.
+// tools/train/fit_strength.py fits it to the highest PSNR on BSD400, McMaster, Set14 and LIVE1 (without the
+// Kodak set's photographs).
 NONLOCAL_API double filter_h(const NonLocalMeansParameters& parameters, int planes = 1);
 
 // What suits the two chroma planes of a frame, filtered by themselves, where `luma` suits its luma (sigma is
 // the chroma planes' own). They are smoother, so that h is larger where there is much noise and smaller where
-// there is little: strength times 0.7 + 0.025 sigma, at most 1.95. Where they are subsampled in both
+// there is little: strength times 0.65 + 0.0225 sigma, at most 1.8. Where they are subsampled in both
 // directions, 3/4 of the window's width and height still cover more of the picture. Fitted by the same script
 // to chroma of McMaster, Set14 and LIVE1 in 4:2:0, for patches of 3 and 5.
 NONLOCAL_API NonLocalMeansParameters chroma_parameters(const NonLocalMeansParameters& luma,
