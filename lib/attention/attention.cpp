@@ -1,0 +1,365 @@
+#include "nonlocal/attention.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <string>
+
+#include "attention/attention_tile.h"
+#include "attention/matrix_check.h"
+#include "core/rounding.h"
+#include "core/workers.h"
+#include "nonlocal/error.h"
+
+namespace nonlocal {
+namespace attention {
+namespace {
+
+constexpr double kLog2E = 1.4426950408889634;
+constexpr int kFar = std::numeric_limits<int>::max() / 2;
+
+bool is_product(Relevance r) {
+  return r == Relevance::kScaledDotProduct || r == Relevance::kGaussian || r == Relevance::kDotProduct;
+}
+
+bool is_exponential_relevance(Relevance r) {
+  return r != Relevance::kDotProduct && r != Relevance::kConcatenation;
+}
+
+double scale_of(const AttentionParameters& p) {
+  if (!is_product(p.relevance)) {
+    return 1;
+  }
+  return p.scale.value_or(p.relevance == Relevance::kScaledDotProduct ? 1 / std::sqrt(p.dim) : 1);
+}
+
+// The narrowest patch that is not higher than wide.
+int patch_width_of(int block) {
+  int width = 1;
+  while (block % width != 0 || width * width < block) {
+    ++width;
+  }
+  return width;
+}
+
+// Queries and keys and values of this many rows pass through the second-level cache together.
+int key_block_of(int dim, int value_dim) {
+  constexpr int kCells = 32768;
+  return std::clamp(kCells / (dim + value_dim) / 8 * 8, 32, 256);
+}
+
+// Blocks that share a batch of keys: enough tasks for many threads before large ones; no more than the cache
+// holds.
+int blocks_a_task_of(int blocks, int heads, int block, int dim, int value_dim) {
+  constexpr int kMost = 8;
+  constexpr int kTasks = 24;
+  constexpr int kCells = 65536;
+  const int fitting = std::max(1, kCells / (block * (dim + value_dim)));
+  return std::clamp(blocks * heads / kTasks, 1, std::min(kMost, fitting));
+}
+
+}  // namespace
+
+Plan::Plan(const AttentionParameters& p, int lanes)
+    : queries(p.queries),
+      keys(p.keys),
+      dim(p.dim),
+      value_dim(p.value_dim == 0 ? p.dim : p.value_dim),
+      heads(p.heads),
+      relevance(p.relevance),
+      is_exponential(is_exponential_relevance(p.relevance)),
+      is_bfloat16(p.precision == AttentionPrecision::kBfloat16),
+      is_linear(p.relevance == Relevance::kDotProduct && p.mask == AttentionMask::kNone),
+      scale(static_cast<float>(is_exponential ? scale_of(p) * kLog2E : scale_of(p))),
+      relevance_weight(p.relevance_weight.begin(), p.relevance_weight.end()),
+      relevance_bias(static_cast<float>(p.relevance_bias)),
+      query_grid{p.queries, 1, 1},
+      key_grid{p.keys, 1, 1},
+      has_box(p.mask != AttentionMask::kNone),
+      reach_left(kFar),
+      reach_right(0),
+      reach_rows(0),
+      reach_frames(0),
+      threads(thread_count(p.threads)),
+      block(lanes),
+      patch_width(lanes),
+      patch_height(1) {
+  if (p.mask == AttentionMask::kWindow) {
+    query_grid = key_grid = p.grid;
+    reach_left = reach_right = reach_rows = p.radius;
+    reach_frames = p.frame_radius;
+    if (p.grid.height > 1) {
+      patch_width = patch_width_of(block);
+      patch_height = block / patch_width;
+    }
+  }
+  across = ceil_divide(query_grid.width, patch_width);
+  down = ceil_divide(query_grid.height, patch_height);
+  blocks = across * down * query_grid.frames;
+  key_block = key_block_of(dim, value_dim);
+  const bool is_patch = patch_height > 1 || query_grid.frames > 1;
+  blocks_a_task = is_patch ? 1 : blocks_a_task_of(blocks, heads, block, dim, value_dim);
+  score_depth = is_bfloat16 ? ceil_divide(dim, 2) : dim;
+}
+
+int Plan::tasks_a_head() const { return ceil_divide(blocks, blocks_a_task); }
+
+// Lanes beyond the grid are its last column's or row's.
+int Plan::query_at(int number, int lane) const {
+  const int column = number % across * patch_width + lane % patch_width;
+  const int row = number / across % down * patch_height + lane / patch_width;
+  const int x = std::min(column, query_grid.width - 1);
+  const int y = std::min(row, query_grid.height - 1);
+  return (number / across / down * query_grid.height + y) * query_grid.width + x;
+}
+
+Box Plan::box_of_query(int query) const {
+  const int x = query % query_grid.width;
+  const int y = query / query_grid.width % query_grid.height;
+  const int t = query / query_grid.width / query_grid.height;
+  return {std::max(x - reach_left, 0),   std::min(x + reach_right, key_grid.width - 1),
+          std::max(y - reach_rows, 0),   std::min(y + reach_rows, key_grid.height - 1),
+          std::max(t - reach_frames, 0), std::min(t + reach_frames, key_grid.frames - 1)};
+}
+
+int chunks(const Plan& plan) { return std::clamp(plan.keys / 1024, 1, kMostChunks); }
+int padded_value_dim(const Plan& plan) { return round_up(plan.value_dim, plan.block); }
+
+void Scratch::allocate(const Plan& p) {
+  const auto rows = [&](int count) {
+    return static_cast<std::size_t>(p.blocks_a_task) * p.block * static_cast<std::size_t>(count);
+  };
+  query.allocate(rows(round_up(p.dim, 2)));
+  out.allocate(rows(p.value_dim));
+  most.allocate(rows(1));
+  sum.allocate(rows(1));
+  box.allocate(rows(6));
+  block_box.resize(static_cast<std::size_t>(p.blocks_a_task));
+  score.allocate(static_cast<std::size_t>(p.key_block) * p.block);
+  bias.allocate(static_cast<std::size_t>(p.key_block) * p.block);
+  factor.allocate(static_cast<std::size_t>(p.block));
+  runs.reserve(static_cast<std::size_t>(p.key_block));
+  block_runs.reserve(static_cast<std::size_t>(p.key_block));
+}
+
+std::size_t Scratch::bytes() const {
+  const std::size_t floats =
+      query.size() + out.size() + most.size() + sum.size() + score.size() + bias.size() + factor.size();
+  return sizeof(float) * floats + sizeof(std::int32_t) * box.size();
+}
+
+}  // namespace attention
+
+namespace {
+
+using attention::Call;
+using attention::check_matrix;
+using attention::Kernels;
+using attention::Plan;
+using attention::Scratch;
+
+[[noreturn]] void refuse(const std::string& expected, const std::string& got) {
+  throw InvalidArgument("Attention: expected " + expected + ", got " + got);
+}
+
+template <typename Number>
+void require(bool good, const std::string& expected, Number got) {
+  if (!good) {
+    refuse(expected, std::to_string(got));
+  }
+}
+
+void check_sizes(const AttentionParameters& p) {
+  constexpr int kMost = 1 << 28;
+  constexpr int kWidest = 1 << 16;
+  const auto check = [](const char* name, int size, int least, int most) {
+    require(size >= least && size <= most,
+            std::string(name) + " from " + std::to_string(least) + " to " + std::to_string(most), size);
+  };
+  check("queries", p.queries, 1, kMost);
+  check("keys", p.keys, 1, kMost);
+  check("dim", p.dim, 1, kWidest);
+  check("value_dim", p.value_dim, 0, kWidest);
+  check("heads", p.heads, 1, kWidest);
+  require(static_cast<int64_t>(p.heads) * std::max(p.dim, p.value_dim) <= kWidest,
+          "heads * dim and heads * value_dim up to " + std::to_string(kWidest), p.heads);
+  require(p.threads >= 0, "0 (all) or more threads", p.threads);
+}
+
+void check_relevance(const AttentionParameters& p) {
+  const bool is_concatenation = p.relevance == Relevance::kConcatenation;
+  const bool is_additive = p.relevance == Relevance::kAdditive;
+  require(!p.scale || (std::isfinite(*p.scale) && !is_concatenation && !is_additive),
+          "a finite scale, and none for kConcatenation and kAdditive", p.scale.value_or(0));
+  require(std::isfinite(p.relevance_bias), "a finite relevance_bias", p.relevance_bias);
+  const std::size_t wanted = static_cast<std::size_t>(p.dim) * (is_concatenation ? 2 : is_additive ? 1 : 0);
+  require(p.relevance_weight.size() == wanted,
+          "relevance_weight of " + std::to_string(wanted) + " weights, for dim " + std::to_string(p.dim),
+          p.relevance_weight.size());
+}
+
+void check_window(const AttentionParameters& p) {
+  if (p.mask != AttentionMask::kWindow) {
+    return;
+  }
+  const AttentionGrid& g = p.grid;
+  const bool fits = g.width > 0 && g.height > 0 && g.frames > 0 &&
+                    static_cast<double>(g.width) * g.height * g.frames == p.queries && p.queries == p.keys;
+  if (!fits) {
+    refuse("a grid of as many positions as there are queries and keys, " + std::to_string(p.queries) +
+               " and " + std::to_string(p.keys),
+           std::to_string(g.width) + "x" + std::to_string(g.height) + "x" + std::to_string(g.frames));
+  }
+  const auto is_radius = [](int r) { return r >= 0 && r <= 1 << 28; };
+  require(is_radius(p.radius), "a radius of 0 or more", p.radius);
+  require(is_radius(p.frame_radius), "a frame_radius of 0 or more", p.frame_radius);
+}
+
+AttentionParameters checked(AttentionParameters p) {
+  check_sizes(p);
+  check_relevance(p);
+  check_window(p);
+  if (!is_supported(p.precision)) {
+    throw InvalidArgument("Attention: expected a CPU and an instruction set with AVX512_BF16 for kBfloat16");
+  }
+  if (p.precision == AttentionPrecision::kAutomatic) {
+    p.precision = is_supported(AttentionPrecision::kBfloat16) ? AttentionPrecision::kBfloat16
+                                                              : AttentionPrecision::kFloat32;
+  }
+  const bool is_linear = p.relevance == Relevance::kDotProduct && p.mask == AttentionMask::kNone;
+  if (is_linear) {
+    p.precision = AttentionPrecision::kFloat32;
+  }
+  return p;
+}
+
+}  // namespace
+
+bool is_supported(AttentionPrecision precision) {
+  return precision != AttentionPrecision::kBfloat16 || attention::kernels().has_bfloat16;
+}
+
+struct Attention::State {
+  explicit State(const AttentionParameters& parameters)
+      : kernels(attention::kernels()), plan(checked(parameters), kernels.block) {
+    const auto heads = static_cast<std::size_t>(plan.heads);
+    const std::size_t pairs = static_cast<std::size_t>(ceil_divide(plan.keys, 2));
+    if (plan.is_bfloat16) {
+      packed_key.allocate(heads * 2 * pairs * static_cast<std::size_t>(plan.score_depth));
+      packed_value.allocate(heads * pairs * static_cast<std::size_t>(plan.value_dim));
+    }
+    if (plan.relevance == Relevance::kConcatenation) {
+      key_score.allocate(heads * static_cast<std::size_t>(plan.keys));
+    }
+    if (plan.is_linear) {
+      key_value.allocate(heads * static_cast<std::size_t>(chunks(plan)) * static_cast<std::size_t>(plan.dim) *
+                         static_cast<std::size_t>(padded_value_dim(plan)));
+    }
+    scratch.resize(static_cast<std::size_t>(plan.threads));
+    for (Scratch& s : scratch) {
+      s.allocate(plan);
+    }
+  }
+
+  void check(const AttentionInput& in, const Matrix& out) const;
+  void run(const AttentionInput& in, const Matrix& out);
+  void prepare_keys(const Call& call);
+
+  Kernels kernels;
+  Plan plan;
+  std::vector<Scratch> scratch;
+  AlignedBuffer<float> packed_key;
+  AlignedBuffer<float> packed_value;
+  AlignedBuffer<float> key_score;
+  AlignedBuffer<float> key_value;
+};
+
+void Attention::State::check(const AttentionInput& in, const Matrix& out) const {
+  const Plan& p = plan;
+  check_matrix("Attention", "query", in.query, p.queries, p.heads * p.dim);
+  check_matrix("Attention", "key", in.key, p.keys, p.heads * p.dim);
+  check_matrix("Attention", "value", in.value, p.keys, p.heads * p.value_dim);
+  check_matrix("Attention", "out", out, p.queries, p.heads * p.value_dim);
+  if (in.bias.data != nullptr) {
+    if (!p.is_exponential) {
+      throw InvalidArgument("Attention: expected no bias for kDotProduct and kConcatenation, got one");
+    }
+    const bool is_per_head = in.bias.rows != p.queries;
+    check_matrix("Attention", "bias", in.bias, is_per_head ? p.heads * p.queries : p.queries, p.keys);
+  }
+  if (!in.padding.empty() && in.padding.size() != static_cast<std::size_t>(p.keys)) {
+    refuse("padding of " + std::to_string(p.keys) + " keys, or none", std::to_string(in.padding.size()));
+  }
+  for (const ConstMatrix& m : {in.query, in.key, in.value, in.bias}) {
+    if (attention::overlap(m, out)) {
+      throw InvalidArgument("Attention: expected out to share no memory with the inputs");
+    }
+  }
+}
+
+void Attention::State::prepare_keys(const Call& call) {
+  const int across = ceil_divide(plan.keys, attention::kPackedKeys);
+  Workers::shared().run(plan.heads * across, plan.threads, [&](int i, int) {
+    const int first = i % across * attention::kPackedKeys;
+    kernels.prepare_keys(call, i / across, first, std::min(first + attention::kPackedKeys, plan.keys));
+  });
+}
+
+void Attention::State::run(const AttentionInput& in, const Matrix& out) {
+  const Call call{plan, in, out, packed_key.data(), packed_value.data(), key_score.data(), key_value.data()};
+  Workers& workers = Workers::shared();
+  if (plan.is_linear) {
+    const int count = chunks(plan);
+    workers.run(plan.heads * count, plan.threads, [&](int i, int slot) {
+      kernels.sum_key_values(call, i / count, i % count, scratch[static_cast<std::size_t>(slot)]);
+    });
+    workers.run(plan.heads, plan.threads, [&](int head, int) { kernels.add_chunks(call, head); });
+  } else if (plan.is_bfloat16 || plan.relevance == Relevance::kConcatenation) {
+    prepare_keys(call);
+  }
+  workers.run(plan.tasks(), plan.threads, [&](int task, int slot) {
+    kernels.attend(call, task, scratch[static_cast<std::size_t>(slot)]);
+  });
+}
+
+Attention::Attention(const AttentionParameters& parameters) : state_(std::make_unique<State>(parameters)) {}
+Attention::~Attention() = default;
+Attention::Attention(Attention&&) noexcept = default;
+Attention& Attention::operator=(Attention&&) noexcept = default;
+
+void Attention::run(const AttentionInput& input, const Matrix& out) {
+  state_->check(input, out);
+  state_->run(input, out);
+}
+
+AttentionPrecision Attention::precision() const {
+  return state_->plan.is_bfloat16 ? AttentionPrecision::kBfloat16 : AttentionPrecision::kFloat32;
+}
+
+double Attention::operations() const {
+  const Plan& p = state_->plan;
+  if (p.is_linear) {
+    return 2.0 * p.heads * p.dim * p.value_dim * (static_cast<double>(p.keys) + p.queries);
+  }
+  double pairs = static_cast<double>(p.queries) * p.keys;
+  if (p.has_box) {
+    pairs = 0;
+    for (int query = 0; query < p.queries; ++query) {
+      const attention::Box b = p.box_of_query(query);
+      pairs += (b.last_x - b.first_x + 1.0) * (b.last_y - b.first_y + 1.0) * (b.last_t - b.first_t + 1.0);
+    }
+  }
+  return 2 * pairs * p.heads * (p.dim + p.value_dim);
+}
+
+std::size_t Attention::working_bytes() const {
+  std::size_t bytes = sizeof(float) * (state_->packed_key.size() + state_->packed_value.size() +
+                                       state_->key_score.size() + state_->key_value.size());
+  for (const Scratch& s : state_->scratch) {
+    bytes += s.bytes();
+  }
+  return bytes;
+}
+
+}  // namespace nonlocal
