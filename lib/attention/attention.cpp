@@ -307,7 +307,15 @@ void Attention::State::prepare_keys(const Call& call) {
 }
 
 void Attention::State::run(const AttentionInput& in, const Matrix& out) {
-  const Call call{plan, in, out, packed_key.data(), packed_value.data(), key_score.data(), key_value.data()};
+  const auto padded = std::count_if(in.padding.begin(), in.padding.end(), [](auto p) { return p != 0; });
+  const Call call{plan,
+                  in,
+                  out,
+                  plan.keys - static_cast<int>(padded),
+                  packed_key.data(),
+                  packed_value.data(),
+                  key_score.data(),
+                  key_value.data()};
   Workers& workers = Workers::shared();
   if (plan.is_linear) {
     const int count = chunks(plan);

@@ -84,6 +84,12 @@ void fill_row(float* row, float value) {
   }
 }
 
+// Also of the key that makes an odd number even.
+bool is_padding(const Call& call, int key) {
+  const auto& padding = call.input.padding;
+  return key >= call.plan.keys || (!padding.empty() && padding[static_cast<size_t>(key)] != 0);
+}
+
 // One block of queries and what has come together for them.
 class Block {
  public:
@@ -150,7 +156,7 @@ class Block {
                                                              out_ + static_cast<ptrdiff_t>(c) * kBlock,
                                                              std::min(kBlock, plan_.value_dim - c));
     }
-    fill_row(sum_, static_cast<float>(plan_.keys));
+    fill_row(sum_, static_cast<float>(call_.keys_left));
   }
 
   void store() {
@@ -313,11 +319,6 @@ class Block {
     }
   }
 
-  [[nodiscard]] bool is_padding(int key) const {
-    return key >= plan_.keys ||
-           (!call_.input.padding.empty() && call_.input.padding[static_cast<size_t>(key)] != 0);
-  }
-
   // Scores that do not count become such that weigh nothing; where keys are counted, the others are.
   void hide(const KeyRun& run, float* scores) {
     const bool has_padding = !call_.input.padding.empty() || run.key + run.count > plan_.keys;
@@ -327,7 +328,7 @@ class Block {
     const float hidden = plan_.is_exponential ? kHidden : 0.0f;
     for (int r = 0; r < run.count; ++r) {
       float* row = scores + r * kBlock;
-      if (has_padding && is_padding(run.key + r)) {
+      if (has_padding && is_padding(call_, run.key + r)) {
         fill_row(row, hidden);
       } else {
         hide_outside(run, run.x + r, hidden, row);
@@ -601,7 +602,7 @@ void prepare_keys(const Call& call, int head, int first, int last) {
   }
 }
 
-// Sums of k_c v_c' over a chunk of keys, kBlock channels of the values side by side.
+// Sums of k_c v_c' over the keys of a chunk that are no padding, kBlock channels of the values side by side.
 void sum_key_values(const Call& call, int head, int chunk, Scratch& s) {
   const Plan& p = call.plan;
   const int first = static_cast<int>(static_cast<int64_t>(p.keys) * chunk / chunks(p));
@@ -616,9 +617,9 @@ void sum_key_values(const Call& call, int head, int chunk, Scratch& s) {
       const int count = std::min(p.key_block, last - j);
       for (int r = 0; r < count; ++r) {
         float* lanes = s.score.data() + r * kBlock;
-        const int channels = std::min(kBlock, p.value_dim - c);
-        const float* value = call.input.value.row(j + r) + static_cast<ptrdiff_t>(head) * p.value_dim + c;
-        std::copy_n(value, channels, lanes);
+        const int channels = is_padding(call, j + r) ? 0 : std::min(kBlock, p.value_dim - c);
+        std::copy_n(call.input.value.row(j + r) + static_cast<ptrdiff_t>(head) * p.value_dim + c, channels,
+                    lanes);
         std::fill(lanes + channels, lanes + kBlock, 0.0f);
       }
       multiply<FloatProduct, true>(call.input.key.row(j) + static_cast<ptrdiff_t>(head) * p.dim,

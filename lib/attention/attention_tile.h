@@ -85,6 +85,7 @@ struct Call {
   const Plan& plan;
   const AttentionInput& input;
   const Matrix& out;
+  int keys_left;        // by padding
   float* packed_key;    // bfloat16: [heads][keys, rounded up to even][score_depth] cells
   float* packed_value;  // bfloat16: [heads][pairs of keys][value_dim] cells
   float* key_score;     // kConcatenation: [heads][keys], what the key adds to the score

@@ -52,8 +52,10 @@ struct AttentionGrid {
 enum class AttentionPrecision {
   kAutomatic,  // kBfloat16 where it is supported, else kFloat32
   kFloat32,
-  kBfloat16,  // about twice as fast, relative errors up to 1 %; CPUs with AVX512_BF16. kDotProduct without a
-              // mask takes kFloat32 all the same
+  // About twice as fast; queries, keys, values and weights are rounded to 8 significant bits, so that weights
+  // are off by up to 1 % for each unit of the exponent. CPUs with AVX512_BF16. kDotProduct without a mask
+  // takes kFloat32 all the same.
+  kBfloat16,
 };
 
 // Whether this CPU, with the instruction set in use, multiplies in this precision.
@@ -67,15 +69,15 @@ struct AttentionParameters {
   int heads = 1;
 
   Relevance relevance = Relevance::kScaledDotProduct;
-  std::optional<double> scale;  // s; finite. Not for kConcatenation and kAdditive
+  std::optional<double> scale = std::nullopt;  // s; finite. Not for kConcatenation and kAdditive
   // kConcatenation: 2 dim weights; kAdditive: dim. The same for every head, copied. Else none.
-  std::span<const float> relevance_weight;
+  std::span<const float> relevance_weight = {};
   double relevance_bias = 0;  // w_0 of kConcatenation
 
   AttentionMask mask = AttentionMask::kNone;
   // kWindow: the key is at most `radius` columns and rows and `frame_radius` frames from the query, on this
   // grid of `queries` = `keys` positions.
-  AttentionGrid grid;
+  AttentionGrid grid = {};
   int radius = 0;
   int frame_radius = 0;
 
