@@ -115,6 +115,20 @@ void multiply(const float* a, ptrdiff_t stride, const float* b, int depth, const
   }
 }
 
+// In either precision.
+template <bool kSideBySide>
+void multiply(bool is_bfloat16, const float* a, ptrdiff_t stride, const float* b, int depth,
+              const float* scale, float* c, int rows) {
+#if NONLOCAL_ATTENTION_BFLOAT16
+  if (is_bfloat16) {
+    multiply<PairProduct, kSideBySide>(a, stride, b, depth, scale, c, rows);
+    return;
+  }
+#endif
+  static_cast<void>(is_bfloat16);
+  multiply<FloatProduct, kSideBySide>(a, stride, b, depth, scale, c, rows);
+}
+
 // 2^x for x <= 0, 0 below -126. The polynomial is the one of degree 5 whose largest relative error over half
 // an octave to both sides is least (Remez), 8e-8, and 1.6e-7 with its coefficients in float.
 HWY_INLINE Vec exp2_of_negative(Vec x) {
@@ -186,6 +200,76 @@ HWY_INLINE void transpose_4x4(const float* const* from, ptrdiff_t at, float* con
   hn::StoreU(hn::BitCast(d, hn::InterleaveLower(dd, e, g)), d, to[2] + to_at);
   hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(dd, e, g)), d, to[3] + to_at);
 #endif
+}
+
+// Floats of `columns` columns, a row for each lane, become a row of lanes for each column.
+HWY_INLINE void rows_to_lanes(const float* const* rows, int columns, float* lanes) {
+  int lane = 0;
+  for (; lane + 4 <= kBlock; lane += 4) {
+    int c = 0;
+    for (; c + 4 <= columns; c += 4) {
+      float* const to[4] = {lanes + c * kBlock, lanes + (c + 1) * kBlock, lanes + (c + 2) * kBlock,
+                            lanes + (c + 3) * kBlock};
+      transpose_4x4(rows + lane, c, to, lane);
+    }
+    for (; c < columns; ++c) {
+      for (int i = lane; i < lane + 4; ++i) {
+        lanes[c * kBlock + i] = rows[i][c];
+      }
+    }
+  }
+  for (; lane < kBlock; ++lane) {
+    for (int c = 0; c < columns; ++c) {
+      lanes[c * kBlock + lane] = rows[lane][c];
+    }
+  }
+}
+
+HWY_INLINE void lanes_to_rows(const float* lanes, int columns, float* const* rows) {
+  int lane = 0;
+  for (; lane + 4 <= kBlock; lane += 4) {
+    int c = 0;
+    for (; c + 4 <= columns; c += 4) {
+      const float* const from[4] = {lanes + c * kBlock, lanes + (c + 1) * kBlock, lanes + (c + 2) * kBlock,
+                                    lanes + (c + 3) * kBlock};
+      transpose_4x4(from, lane, rows + lane, c);
+    }
+    for (; c < columns; ++c) {
+      for (int i = lane; i < lane + 4; ++i) {
+        rows[i][c] = lanes[c * kBlock + i];
+      }
+    }
+  }
+  for (; lane < kBlock; ++lane) {
+    for (int c = 0; c < columns; ++c) {
+      rows[lane][c] = lanes[c * kBlock + lane];
+    }
+  }
+}
+
+// Rows of lanes, of `columns` columns, become half as many of pairs, in place; there is room for an even
+// number.
+HWY_INLINE void lanes_to_pairs(float* lanes, int columns) {
+  for (int c = 0; c < columns; c += 2) {
+    for (int v = 0; v < kVectors; ++v) {
+      const float* first = lanes + c * kBlock + v * kLanes;
+      const Vec second = c + 1 < columns ? hn::Load(kFloats, first + kBlock) : hn::Zero(kFloats);
+      hn::Store(bfloat16_pair(hn::Load(kFloats, first), second), kFloats,
+                lanes + c / 2 * kBlock + v * kLanes);
+    }
+  }
+}
+
+// Neighbours become pairs, with a zero where there is no second one.
+HWY_INLINE void pack_pairs(const float* row, int columns, float* cells) {
+  for (int c = 0; c + 2 <= columns; c += 2) {
+    const uint32_t bits = bfloat16_pair(row[c], row[c + 1]);
+    std::memcpy(cells + c / 2, &bits, sizeof bits);
+  }
+  if (columns % 2 != 0) {
+    const uint32_t bits = bfloat16_pair(row[columns - 1], 0.0f);
+    std::memcpy(cells + columns / 2, &bits, sizeof bits);
+  }
 }
 
 }  // namespace nonlocal::attention::HWY_NAMESPACE

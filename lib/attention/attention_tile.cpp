@@ -19,65 +19,6 @@ constexpr float kHidden = -std::numeric_limits<float>::infinity();
 // Below every score, and still something to subtract from.
 constexpr float kNone = -3e38f;
 
-// c = scale c + a b; see the kernels.
-template <bool kSideBySide>
-void multiply(const Plan& plan, const float* a, ptrdiff_t stride, const float* b, int depth,
-              const float* scale, float* c, int rows) {
-#if NONLOCAL_ATTENTION_BFLOAT16
-  if (plan.is_bfloat16) {
-    multiply<PairProduct, kSideBySide>(a, stride, b, depth, scale, c, rows);
-    return;
-  }
-#endif
-  static_cast<void>(plan);
-  multiply<FloatProduct, kSideBySide>(a, stride, b, depth, scale, c, rows);
-}
-
-// Floats of `columns` columns, a row for each lane, become a row of lanes for each column.
-void rows_to_lanes(const float* const* rows, int columns, float* lanes) {
-  int lane = 0;
-  for (; lane + 4 <= kBlock; lane += 4) {
-    int c = 0;
-    for (; c + 4 <= columns; c += 4) {
-      float* const to[4] = {lanes + c * kBlock, lanes + (c + 1) * kBlock, lanes + (c + 2) * kBlock,
-                            lanes + (c + 3) * kBlock};
-      transpose_4x4(rows + lane, c, to, lane);
-    }
-    for (; c < columns; ++c) {
-      for (int i = lane; i < lane + 4; ++i) {
-        lanes[c * kBlock + i] = rows[i][c];
-      }
-    }
-  }
-  for (; lane < kBlock; ++lane) {
-    for (int c = 0; c < columns; ++c) {
-      lanes[c * kBlock + lane] = rows[lane][c];
-    }
-  }
-}
-
-void lanes_to_rows(const float* lanes, int columns, float* const* rows) {
-  int lane = 0;
-  for (; lane + 4 <= kBlock; lane += 4) {
-    int c = 0;
-    for (; c + 4 <= columns; c += 4) {
-      const float* const from[4] = {lanes + c * kBlock, lanes + (c + 1) * kBlock, lanes + (c + 2) * kBlock,
-                                    lanes + (c + 3) * kBlock};
-      transpose_4x4(from, lane, rows + lane, c);
-    }
-    for (; c < columns; ++c) {
-      for (int i = lane; i < lane + 4; ++i) {
-        rows[i][c] = lanes[c * kBlock + i];
-      }
-    }
-  }
-  for (; lane < kBlock; ++lane) {
-    for (int c = 0; c < columns; ++c) {
-      rows[lane][c] = lanes[c * kBlock + lane];
-    }
-  }
-}
-
 void fill_row(float* row, float value) {
   for (int v = 0; v < kVectors; ++v) {
     hn::Store(hn::Set(kFloats, value), kFloats, row + v * kLanes);
@@ -180,35 +121,35 @@ class Block {
  private:
   // Cells as the products take them; for kConcatenation, in their place, what the query adds to the score.
   void prepare_queries() {
-    const int dim = plan_.dim;
-    for (int v = 0; v < kVectors; ++v) {
-      float* q = query_ + v * kLanes;
-      if (plan_.relevance == Relevance::kConcatenation) {
-        Vec sum = hn::Zero(kFloats);
-        for (int c = 0; c < dim; ++c) {
-          sum = hn::MulAdd(hn::Set(kFloats, plan_.relevance_weight[static_cast<size_t>(c)]),
-                           hn::Load(kFloats, q + c * kBlock), sum);
-        }
-        hn::Store(sum, kFloats, q);
-      } else if (plan_.relevance != Relevance::kAdditive) {
-        scale_queries(q);
-      }
+    switch (plan_.relevance) {
+      case Relevance::kConcatenation:
+        return score_queries();
+      case Relevance::kAdditive:
+        return;
+      default:
+        scale_queries();
     }
   }
 
-  void scale_queries(float* q) const {
-    const Vec scale = hn::Set(kFloats, plan_.scale);
-    const auto cell = [&](int c) {
-      return c < plan_.dim ? hn::Mul(hn::Load(kFloats, q + c * kBlock), scale) : hn::Zero(kFloats);
-    };
-    for (int c = 0; c < plan_.dim; c += 2) {
-      if (plan_.is_bfloat16) {
-        hn::Store(bfloat16_pair(cell(c), cell(c + 1)), kFloats, q + c / 2 * kBlock);
-      } else {
-        const Vec second = cell(c + 1);
-        hn::Store(cell(c), kFloats, q + c * kBlock);
-        hn::Store(second, kFloats, q + (c + 1) * kBlock);
+  void score_queries() {
+    for (int v = 0; v < kVectors; ++v) {
+      float* q = query_ + v * kLanes;
+      Vec sum = hn::Zero(kFloats);
+      for (int c = 0; c < plan_.dim; ++c) {
+        sum = hn::MulAdd(hn::Set(kFloats, plan_.relevance_weight[static_cast<size_t>(c)]),
+                         hn::Load(kFloats, q + c * kBlock), sum);
       }
+      hn::Store(sum, kFloats, q);
+    }
+  }
+
+  void scale_queries() {
+    for (int i = 0; i < plan_.dim * kBlock; i += kLanes) {
+      const Vec scaled = hn::Mul(hn::Load(kFloats, query_ + i), hn::Set(kFloats, plan_.scale));
+      hn::Store(scaled, kFloats, query_ + i);
+    }
+    if (plan_.is_bfloat16) {
+      lanes_to_pairs(query_, plan_.dim);
     }
   }
 
@@ -272,7 +213,7 @@ class Block {
     const float* a = plan_.is_bfloat16 ? call_.packed_key + (head_ * even_keys + run.key) * plan_.score_depth
                                        : key_row(run.key);
     const ptrdiff_t stride = plan_.is_bfloat16 ? plan_.score_depth : call_.input.key.stride;
-    multiply<false>(plan_, a, stride, query_, plan_.score_depth, nullptr, scores, run.count);
+    multiply<false>(plan_.is_bfloat16, a, stride, query_, plan_.score_depth, nullptr, scores, run.count);
   }
 
   void find_concatenation_scores(const KeyRun& run, float* scores) {
@@ -438,8 +379,9 @@ class Block {
         plan_.is_bfloat16 ? call_.packed_value + (head_ * pairs + run.key / 2) * plan_.value_dim
                           : call_.input.value.row(run.key) + static_cast<ptrdiff_t>(head_) * plan_.value_dim;
     const ptrdiff_t stride = plan_.is_bfloat16 ? plan_.value_dim : call_.input.value.stride;
-    multiply<true>(plan_, values, stride, s_.score.data() + static_cast<ptrdiff_t>(row / pair) * kBlock,
-                   run.count / pair, s_.factor.data(), out_, plan_.value_dim);
+    multiply<true>(plan_.is_bfloat16, values, stride,
+                   s_.score.data() + static_cast<ptrdiff_t>(row / pair) * kBlock, run.count / pair,
+                   s_.factor.data(), out_, plan_.value_dim);
     fill_row(s_.factor.data(), 1.0f);
   }
 
@@ -543,15 +485,6 @@ class Task {
 
 void attend(const Call& call, int task, Scratch& scratch) { Task(call, task, scratch).run(); }
 
-void pack_key(const float* key, int dim, uint32_t* to) {
-  for (int c = 0; c + 2 <= dim; c += 2) {
-    to[c / 2] = bfloat16_pair(key[c], key[c + 1]);
-  }
-  if (dim % 2 != 0) {
-    to[dim / 2] = bfloat16_pair(key[dim - 1], 0);
-  }
-}
-
 // Without a second one, zeros.
 void pack_values(const float* first, const float* second, int dim, uint32_t* to) {
   if (second == nullptr) {
@@ -593,8 +526,7 @@ void prepare_keys(const Call& call, int head, int first, int last) {
     return j < p.keys ? call.input.value.row(j) + static_cast<ptrdiff_t>(head) * p.value_dim : nullptr;
   };
   for (int j = first; j < last; ++j) {
-    pack_key(key(j), p.dim,
-             reinterpret_cast<uint32_t*>(call.packed_key + (head * 2 * pairs + j) * p.score_depth));
+    pack_pairs(key(j), p.dim, call.packed_key + (head * 2 * pairs + j) * p.score_depth);
   }
   for (int j = first; j < last; j += 2) {
     pack_values(value(j), value(j + 1), p.value_dim,

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 
 #include "nonlocal/error.h"
 #include "nonlocal/matrix.h"
@@ -10,16 +11,17 @@
 namespace nonlocal::attention {
 
 // Throws InvalidArgument, naming `who` and the matrix, unless it is rows x columns.
-inline void check_matrix(const std::string& who, const std::string& name, const ConstMatrix& m, int rows,
+inline void check_matrix(std::string_view who, std::string_view name, const ConstMatrix& m, int rows,
                          int columns) {
+  const auto expected = [&] { return std::string(who) + ": expected " + std::string(name); };
   const auto shape = [](int r, int c) { return std::to_string(r) + "x" + std::to_string(c); };
   if (m.rows != rows || m.columns != columns) {
-    throw InvalidArgument(who + ": expected " + name + " as a matrix of " + shape(rows, columns) + ", got " +
+    throw InvalidArgument(expected() + " as a matrix of " + shape(rows, columns) + ", got " +
                           shape(m.rows, m.columns));
   }
   if (m.data == nullptr || m.stride < columns) {
-    throw InvalidArgument(who + ": expected " + name + " with data and a stride of " +
-                          std::to_string(columns) + " or more, got " +
+    throw InvalidArgument(expected() + " with data and a stride of " + std::to_string(columns) +
+                          " or more, got " +
                           (m.data == nullptr ? "none" : "a stride of " + std::to_string(m.stride)));
   }
 }
