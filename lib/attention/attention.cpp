@@ -43,20 +43,21 @@ int patch_width_of(int block) {
   return width;
 }
 
-// Queries and keys and values of this many rows pass through the second-level cache together.
+// Keys of a batch: their values and their weights stay in the first two caches.
 int key_block_of(int dim, int value_dim) {
   constexpr int kCells = 32768;
-  return std::clamp(kCells / (dim + value_dim) / 8 * 8, 32, 256);
+  return std::clamp(kCells / (dim + value_dim) / 8 * 8, 64, 256);
 }
 
-// Blocks that share a batch of keys: enough tasks for many threads before large ones; no more than the cache
-// holds.
+// Blocks that share a batch of keys: many, as keys come from memory once for all of them, but no more than
+// the second-level cache holds, and enough tasks for many threads first.
 int blocks_a_task_of(int blocks, int heads, int block, int dim, int value_dim) {
-  constexpr int kMost = 8;
+  constexpr int kMost = 16;
   constexpr int kTasks = 24;
-  constexpr int kCells = 65536;
+  constexpr int kCells = 98304;
   const int fitting = std::max(1, kCells / (block * (dim + value_dim)));
-  return std::clamp(blocks * heads / kTasks, 1, std::min(kMost, fitting));
+  return static_cast<int>(std::clamp<std::int64_t>(static_cast<std::int64_t>(blocks) * heads / kTasks, 1,
+                                                   std::min(kMost, fitting)));
 }
 
 }  // namespace

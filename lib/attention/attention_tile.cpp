@@ -348,8 +348,8 @@ class Block {
     for (int r = 0; r < rows; r += 2) {
       for (int v = 0; v < kVectors; ++v) {
         const float* from = score + r * kBlock + v * kLanes;
-        const Vec first = exp2_of_negative(hn::Sub(hn::Load(kFloats, from), most[v]));
-        const Vec second = exp2_of_negative(hn::Sub(hn::Load(kFloats, from + kBlock), most[v]));
+        const Vec first = exp2_of_negative<true>(hn::Sub(hn::Load(kFloats, from), most[v]));
+        const Vec second = exp2_of_negative<true>(hn::Sub(hn::Load(kFloats, from + kBlock), most[v]));
         sum[v] = hn::Add(sum[v], hn::Add(first, second));
         hn::Store(bfloat16_pair(first, second), kFloats, score + r / 2 * kBlock + v * kLanes);
       }
