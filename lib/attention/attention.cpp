@@ -1,6 +1,7 @@
 #include "nonlocal/attention.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -257,15 +258,22 @@ struct Attention::State {
       key_value.allocate(heads * static_cast<std::size_t>(chunks(plan)) * static_cast<std::size_t>(plan.dim) *
                          static_cast<std::size_t>(padded_value_dim(plan)));
     }
+    if (parameters.has_bfloat16_input) {
+      query.allocate(heads * static_cast<std::size_t>(plan.queries) * static_cast<std::size_t>(plan.dim));
+      key.allocate(heads * static_cast<std::size_t>(plan.keys) * static_cast<std::size_t>(plan.dim));
+      value.allocate(heads * static_cast<std::size_t>(plan.keys) * static_cast<std::size_t>(plan.value_dim));
+    }
     scratch.resize(static_cast<std::size_t>(plan.threads));
     for (Scratch& s : scratch) {
       s.allocate(plan);
     }
   }
 
+  void check_features(const auto& in) const;
   void check(const AttentionInput& in, const Matrix& out) const;
   void run(const AttentionInput& in, const Matrix& out);
   void prepare_keys(const Call& call);
+  ConstMatrix widened(const ConstBfloat16Matrix& in, AlignedBuffer<float>& to);
 
   Kernels kernels;
   Plan plan;
@@ -274,13 +282,19 @@ struct Attention::State {
   AlignedBuffer<float> packed_value;
   AlignedBuffer<float> key_score;
   AlignedBuffer<float> key_value;
+  AlignedBuffer<float> query, key, value;  // inputs of bfloat16 as floats
 };
 
-void Attention::State::check(const AttentionInput& in, const Matrix& out) const {
+void Attention::State::check_features(const auto& in) const {
   const Plan& p = plan;
   check_matrix("Attention", "query", in.query, p.queries, p.heads * p.dim);
   check_matrix("Attention", "key", in.key, p.keys, p.heads * p.dim);
   check_matrix("Attention", "value", in.value, p.keys, p.heads * p.value_dim);
+}
+
+void Attention::State::check(const AttentionInput& in, const Matrix& out) const {
+  const Plan& p = plan;
+  check_features(in);
   check_matrix("Attention", "out", out, p.queries, p.heads * p.value_dim);
   if (in.bias.data != nullptr) {
     if (!p.is_exponential) {
@@ -332,6 +346,19 @@ void Attention::State::run(const AttentionInput& in, const Matrix& out) {
   });
 }
 
+ConstMatrix Attention::State::widened(const ConstBfloat16Matrix& in, AlignedBuffer<float>& to) {
+  constexpr int kRows = 256;
+  const Matrix out{to.data(), in.rows, in.columns, in.columns};
+  Workers::shared().run(ceil_divide(in.rows, kRows), plan.threads, [&](int i, int) {
+    for (int r = i * kRows; r < std::min((i + 1) * kRows, in.rows); ++r) {
+      std::transform(in.row(r), in.row(r) + in.columns, out.row(r), [](std::uint16_t upper) {
+        return std::bit_cast<float>(static_cast<std::uint32_t>(upper) << 16);
+      });
+    }
+  });
+  return out;
+}
+
 Attention::Attention(const AttentionParameters& parameters) : state_(std::make_unique<State>(parameters)) {}
 Attention::~Attention() = default;
 Attention::Attention(Attention&&) noexcept = default;
@@ -340,6 +367,17 @@ Attention& Attention::operator=(Attention&&) noexcept = default;
 void Attention::run(const AttentionInput& input, const Matrix& out) {
   state_->check(input, out);
   state_->run(input, out);
+}
+
+void Attention::run(const Bfloat16AttentionInput& input, const Matrix& out) {
+  State& s = *state_;
+  if (s.query.data() == nullptr) {
+    throw InvalidArgument("Attention: expected has_bfloat16_input in the parameters, for bfloat16 matrices");
+  }
+  s.check_features(input);
+  run({s.widened(input.query, s.query), s.widened(input.key, s.key), s.widened(input.value, s.value),
+       input.bias, input.padding},
+      out);
 }
 
 AttentionPrecision Attention::precision() const {
@@ -364,7 +402,8 @@ double Attention::operations() const {
 
 std::size_t Attention::working_bytes() const {
   std::size_t bytes = sizeof(float) * (state_->packed_key.size() + state_->packed_value.size() +
-                                       state_->key_score.size() + state_->key_value.size());
+                                       state_->key_score.size() + state_->key_value.size() +
+                                       state_->query.size() + state_->key.size() + state_->value.size());
   for (const Scratch& s : state_->scratch) {
     bytes += s.bytes();
   }

@@ -11,8 +11,8 @@
 namespace nonlocal::attention {
 
 // Throws InvalidArgument, naming `who` and the matrix, unless it is rows x columns.
-inline void check_matrix(std::string_view who, std::string_view name, const ConstMatrix& m, int rows,
-                         int columns) {
+template <typename View>
+void check_matrix(std::string_view who, std::string_view name, const View& m, int rows, int columns) {
   const auto expected = [&] { return std::string(who) + ": expected " + std::string(name); };
   const auto shape = [](int r, int c) { return std::to_string(r) + "x" + std::to_string(c); };
   if (m.rows != rows || m.columns != columns) {

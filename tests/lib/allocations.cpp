@@ -8,7 +8,7 @@ namespace {
 
 std::atomic<int> count = 0;
 
-void* counted(void* p) {
+[[maybe_unused]] void* counted(void* p) {
   ++count;
   return p != nullptr ? p : throw std::bad_alloc();
 }
@@ -21,6 +21,7 @@ int allocations() { return count; }
 
 }  // namespace nonlocal::testing
 
+#ifndef NONLOCAL_SANITIZED
 // Those of arrays and without exceptions are made of these.
 void* operator new(std::size_t size) { return counted(std::malloc(size)); }
 void* operator new(std::size_t size, std::align_val_t align) {
@@ -31,3 +32,4 @@ void operator delete(void* p) noexcept { std::free(p); }
 void operator delete(void* p, std::size_t) noexcept { std::free(p); }
 void operator delete(void* p, std::align_val_t) noexcept { std::free(p); }
 void operator delete(void* p, std::size_t, std::align_val_t) noexcept { std::free(p); }
+#endif

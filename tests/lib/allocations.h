@@ -1,4 +1,5 @@
-// Counts what the process allocates with new.
+// Counts what the process allocates with new. Sanitizers have a new of their own: beside them nothing is
+// counted.
 #pragma once
 
 namespace nonlocal::testing {

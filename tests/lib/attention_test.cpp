@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
 #include <cstdlib>
 #include <functional>
@@ -335,6 +336,50 @@ TEST(Attention, InstructionSetIsThatOfItsMaking) {
     EXPECT_EQ(job.out.values(), expected) << name;
   }
   force_instruction_set("");
+}
+
+// The numbers that a float's upper half leaves, in matrices with gaps.
+struct Bfloat16Copy {
+  explicit Bfloat16Copy(OwnMatrix& m) : rows(m.view().rows), columns(m.view().columns) {
+    for (int i = 0; i < rows; ++i) {
+      for (int j = 0; j < columns + 3; ++j) {
+        const auto bits = j < columns ? std::bit_cast<std::uint32_t>(m.at(i, j)) : 0x7FC00000u;
+        values.push_back(static_cast<std::uint16_t>(bits >> 16));
+        if (j < columns) {
+          m.at(i, j) = std::bit_cast<float>(bits & 0xFFFF0000u);
+        }
+      }
+    }
+  }
+  [[nodiscard]] ConstBfloat16Matrix view() const { return {values.data(), rows, columns, columns + 3}; }
+
+  int rows, columns;
+  std::vector<std::uint16_t> values;
+};
+
+TEST(Attention, TakesBfloat16) {
+  for (const NamedRelevance& r : kRelevances) {
+    Job job({.queries = 300, .keys = 401, .dim = 6, .value_dim = 5, .heads = 2, .relevance = r.relevance},
+            0.7, 2);
+    const Bfloat16Copy query(job.query);
+    const Bfloat16Copy key(job.key);
+    const Bfloat16Copy value(job.value);
+    job.with_padding();
+    const Bfloat16AttentionInput input{query.view(), key.view(), value.view(), {}, job.padding};
+    for (const AttentionPrecision precision : precisions()) {
+      const std::vector<float> expected = job.run(precision, 2);
+      OwnMatrix out(300, 10);
+      EXPECT_THROW(Attention(job.p).run(input, out.view()), InvalidArgument);
+      job.p.has_bfloat16_input = true;
+      Attention attention(job.p);
+      attention.run(input, out.view());
+      EXPECT_EQ(out.values(), expected) << r.name << " " << name_of(precision);
+      const int before = testing::allocations();
+      attention.run(input, out.view());
+      EXPECT_EQ(testing::allocations() - before, 0);
+      job.p.has_bfloat16_input = false;
+    }
+  }
 }
 
 TEST(Attention, PrecisionsAreSupportedOrRefused) {

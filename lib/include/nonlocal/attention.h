@@ -82,7 +82,8 @@ struct AttentionParameters {
   int frame_radius = 0;
 
   AttentionPrecision precision = AttentionPrecision::kAutomatic;
-  int threads = 0;  // 0: as many as the machine has
+  bool has_bfloat16_input = false;  // calls take Bfloat16AttentionInput: room for it as floats is made
+  int threads = 0;                  // 0: as many as the machine has
 };
 
 // Matrices of one call. Head h has the columns from h * dim on (of `value` and the output h * value_dim).
@@ -94,6 +95,15 @@ struct AttentionInput {
   // hold -infinity: no weight. Only for relevances that are exponentials.
   ConstMatrix bias = {};
   // Which keys are but padding (not 0): `keys` of them, or none.
+  std::span<const std::uint8_t> padding = {};
+};
+
+// The same with features of bfloat16, as networks calculate them.
+struct Bfloat16AttentionInput {
+  ConstBfloat16Matrix query;
+  ConstBfloat16Matrix key;
+  ConstBfloat16Matrix value;
+  ConstMatrix bias = {};
   std::span<const std::uint8_t> padding = {};
 };
 
@@ -113,6 +123,9 @@ class NONLOCAL_API Attention {
   // `out` is queries x heads * value_dim, and shares no memory with the inputs. Throws InvalidArgument,
   // naming the matrix, if one does not fit.
   void run(const AttentionInput& input, const Matrix& out);
+
+  // Also throws InvalidArgument unless the parameters said has_bfloat16_input.
+  void run(const Bfloat16AttentionInput& input, const Matrix& out);
 
   // The one in use: never kAutomatic.
   [[nodiscard]] AttentionPrecision precision() const;
