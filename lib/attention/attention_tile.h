@@ -6,17 +6,11 @@
 #include <cstdint>
 #include <vector>
 
+#include "attention/attention_plan.h"
 #include "core/aligned_buffer.h"
 #include "nonlocal/attention.h"
 
 namespace nonlocal::attention {
-
-// Places on the grid, both ends included.
-struct Box {
-  int first_x, last_x;
-  int first_y, last_y;
-  int first_t, last_t;
-};
 
 // Keys side by side in one row of the grid.
 struct KeyRun {
@@ -25,37 +19,9 @@ struct KeyRun {
   int x, y, t;  // of the first; x is -1 where a run was extended to an even key
 };
 
-// What is the same for all calls. Blocks of queries are patches of the grid, so that windows around them
-// overlap; without a grid they are pieces of the sequence.
-struct Plan {
-  Plan(const AttentionParameters& parameters, int block);
-
-  int queries, keys, dim, value_dim, heads;
-  Relevance relevance;
-  bool is_exponential;  // C = sum of f, f = exp(score)
-  bool is_bfloat16;     // keys, values, queries and weights are rounded to it, in pairs
-  bool is_linear;       // Q (KᵀV)
-  float scale;          // of the score; with log2(e) where it is an exponent
-  std::vector<float> relevance_weight;
-  float relevance_bias;
-
-  AttentionGrid query_grid, key_grid;
-  bool has_box;  // else all keys serve all queries
-  int reach_left, reach_right, reach_rows, reach_frames;
-
-  int threads;
-  int block;  // queries: lanes that one pass over the keys serves
-  int patch_width, patch_height;
-  int across, down;  // blocks of a frame
-  int blocks;        // in all
-  int blocks_a_task;
-  int key_block;    // keys whose scores are held at once
-  int score_depth;  // cells of a key: floats, or pairs of bfloat16 in place of one
-
-  [[nodiscard]] int tasks_a_head() const;
-  [[nodiscard]] int tasks() const { return heads * tasks_a_head(); }
-  [[nodiscard]] int query_at(int block, int lane) const;
-  [[nodiscard]] Box box_of_query(int query) const;
+// Where a block of queries has keys: any of its queries, and all of them.
+struct BlockBox {
+  Box any, all;
 };
 
 // One thread's.
@@ -68,7 +34,7 @@ struct Scratch {
   AlignedBuffer<float> most;        // the largest score so far
   AlignedBuffer<float> sum;         // of the weights so far; without exponentials their number
   AlignedBuffer<std::int32_t> box;  // of each lane: six rows, as in Box
-  std::vector<Box> block_box;
+  std::vector<BlockBox> block_box;
 
   // A row of lanes for every key of a batch: scores, then weights.
   AlignedBuffer<float> score;
@@ -94,12 +60,6 @@ struct Call {
 
 // Keys that one packing task prepares.
 inline constexpr int kPackedKeys = 512;
-// Sums of products of keys and values are made in chunks, at most.
-inline constexpr int kMostChunks = 8;
-
-int chunks(const Plan& plan);
-int padded_value_dim(const Plan& plan);
-
 // What the instruction set in use has: its functions belong together, as the width of a block is its own.
 struct Kernels {
   int block;  // lanes
