@@ -34,7 +34,7 @@ void require(bool good, const std::string& expected, Number got) {
 }
 
 void check_sizes(const AttentionParameters& p) {
-  constexpr int kMost = 1 << 28;
+  constexpr int kMost = 1 << 28;  // of positions, over all heads
   constexpr int kWidest = 1 << 16;
   const auto check = [](const char* name, int size, int least, int most) {
     require(size >= least && size <= most,
@@ -45,8 +45,10 @@ void check_sizes(const AttentionParameters& p) {
   check("dim", p.dim, 1, kWidest);
   check("value_dim", p.value_dim, 0, kWidest);
   check("heads", p.heads, 1, kWidest);
-  require(static_cast<int64_t>(p.heads) * std::max(p.dim, p.value_dim) <= kWidest,
+  require(static_cast<std::int64_t>(p.heads) * std::max(p.dim, p.value_dim) <= kWidest,
           "heads * dim and heads * value_dim up to " + std::to_string(kWidest), p.heads);
+  require(static_cast<std::int64_t>(p.heads) * p.queries <= kMost,
+          "heads * queries up to " + std::to_string(kMost), p.queries);
   require(p.threads >= 0, "0 (all) or more threads", p.threads);
 }
 
@@ -161,8 +163,9 @@ void Attention::State::check(const AttentionInput& in, const Matrix& out) const 
     if (!p.is_exponential) {
       throw InvalidArgument("Attention: expected no bias for kDotProduct and kConcatenation, got one");
     }
-    const bool is_per_head = in.bias.rows != p.queries;
-    check_matrix("Attention", "bias", in.bias, is_per_head ? p.heads * p.queries : p.queries, p.keys);
+    const std::int64_t of_heads = static_cast<std::int64_t>(p.heads) * p.queries;
+    const bool is_shared = in.bias.rows == p.queries;
+    check_matrix("Attention", "bias", in.bias, static_cast<int>(is_shared ? p.queries : of_heads), p.keys);
   }
   if (!in.padding.empty() && in.padding.size() != static_cast<std::size_t>(p.keys)) {
     refuse("padding of " + std::to_string(p.keys) + " keys, or none", std::to_string(in.padding.size()));
