@@ -8,6 +8,7 @@
 #include <optional>
 #include <thread>
 
+#include "bench_attention.h"
 #include "bench_frames.h"
 #include "bench_peers.h"
 #include "chart.h"
@@ -457,6 +458,7 @@ void add_bench(CLI::App& app) {
   auto* bench = app.add_subcommand("bench", "Measure the library's speed, beside its peers'");
   bench->require_subcommand(1);
   add_denoise(*bench);
+  add_bench_attention(*bench);
 }
 
 }  // namespace nonlocal::tools

@@ -1,0 +1,59 @@
+// What is known of attention before its first call: shapes, and how the work is cut.
+#pragma once
+
+#include <vector>
+
+#include "nonlocal/attention.h"
+
+namespace nonlocal::attention {
+
+// Places on the grid, both ends included.
+struct Box {
+  int first_x, last_x;
+  int first_y, last_y;
+  int first_t, last_t;
+};
+
+Box box_around(const Box& a, const Box& b);
+Box common_box(const Box& a, const Box& b);
+
+// What is the same for all calls. Blocks of queries are patches of the grid, so that windows around them
+// overlap; without a grid they are pieces of the sequence.
+struct Plan {
+  Plan(const AttentionParameters& parameters, int block);
+
+  int queries, keys, dim, value_dim, heads;
+  Relevance relevance;
+  bool is_exponential;  // C = sum of f, f = exp(score)
+  bool is_bfloat16;     // keys, values, queries and weights are rounded to it, in pairs
+  bool is_linear;       // Q (KᵀV)
+  float scale;          // of the score; with log2(e) where it is an exponent
+  std::vector<float> relevance_weight;
+  float relevance_bias;
+
+  AttentionGrid query_grid, key_grid;
+  bool has_box;  // else all keys serve all queries
+  int reach_left, reach_right, reach_rows, reach_frames;
+
+  int threads;
+  int block;  // queries: lanes that one pass over the keys serves
+  int patch_width, patch_height;
+  int across, down;  // blocks of a frame
+  int blocks;        // in all
+  int blocks_a_task;
+  int key_block;    // keys whose scores are held at once
+  int score_depth;  // cells of a key: floats, or pairs of bfloat16 in place of one
+
+  [[nodiscard]] int tasks_a_head() const;
+  [[nodiscard]] int tasks() const { return heads * tasks_a_head(); }
+  [[nodiscard]] int query_at(int block, int lane) const;
+  [[nodiscard]] Box box_of_query(int query) const;  // its keys
+};
+
+// Sums of products of keys and values are made in chunks, at most.
+inline constexpr int kMostChunks = 8;
+
+int chunks(const Plan& plan);
+int padded_value_dim(const Plan& plan);
+
+}  // namespace nonlocal::attention
