@@ -16,8 +16,9 @@
 // window (A. Buades, B. Coll, J.-M. Morel, CVPR 2005; X. Wang et al., CVPR 2018, section 3).
 //
 // Products of 32 bits: q·k is a small difference of large numbers, which bfloat16 would lose. Samples are
-// centred, and the product runs from -|p_i|² up by 2 p_i·p_j and down again by |p_j|²: its sums are never
-// larger than they have to be. The score's error is at most about 0.1 / (n h²).
+// centred, and the product runs from -|p_i|² by 2 p_i·p_j to |p_j|² and down again: where patches are alike
+// its sums are never larger than the larger of both norms, and each of its n + 2 steps rounds by no more than
+// about 0.001 / h².
 #pragma once
 
 #include <optional>

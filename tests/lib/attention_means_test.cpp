@@ -203,7 +203,7 @@ TEST(AttentionMeans, EqualsTheKernelAtAnySize) {
   }
 }
 
-// Tiles of 263 x 263 and of 49 x 49 pixels at the most.
+// Tiles of 268 x 268 and of 55 x 55 pixels at the most.
 TEST(AttentionMeans, EqualsTheKernelAcrossTiles) {
   expect_same(textured(20, 601, 277), {5, 11, 20, 1, 2}, "tiles", 997);
   expect_same(textured(20, 131, 99, 8, 3), {11, 21, 20, 1, 2}, "small tiles", 997);

@@ -28,6 +28,7 @@ Another table comes first.
 | `noise-level` | – | 0 to 100 | read-only |
 | `message` | true | true, false | messages |
 | `adaptive` | false | true, false | adapt |
+| `method` | direct | direct, attention | averages |
 TABLE
 "$check" "$folder/good.md" nonlocaldenoise || fail "refuses a true table"
 
