@@ -238,18 +238,23 @@ void Plan::choose_tile() {
   }
 }
 
+// All of one size: the last ones begin within those before. oneDNN may sum slivers in another order.
 void Plan::cut_tiles() {
+  const int width = std::min(tile_.width, size_.width);
+  const int height = std::min(tile_.height, size_.height);
   std::map<std::vector<int>, std::size_t> known;
-  for (int y = 0; y < size_.height; y += tile_.height) {
-    for (int x = 0; x < size_.width; x += tile_.width) {
-      const Rect tile{x, y, std::min(x + tile_.width, size_.width), std::min(y + tile_.height, size_.height)};
+  for (int top = 0; top < size_.height; top += height) {
+    for (int left = 0; left < size_.width; left += width) {
+      const int x = std::min(left, size_.width - width);
+      const int y = std::min(top, size_.height - height);
+      const Rect tile{x, y, x + width, y + height};
       const std::vector<Rect> parts = parts_for(tile);
       const auto [at, is_new] = known.try_emplace(kind_key(tile, parts), kinds_.size());
       if (is_new) {
         kinds_.push_back({tile, parts, {}, {}, 0});
         place_tensors(kinds_.back());
       }
-      tiles_.push_back({tile, at->second});
+      tiles_.push_back({tile, {left, top, tile.x1, tile.y1}, at->second});
     }
   }
 }
@@ -461,7 +466,8 @@ bool Plan::run_tiles(const LoadPart& load, const LoadPart& store, int threads) {
       }
     }
     const TensorView out = here(output);
-    store(out, out.rect, slot_number);
+    const Scale& scale = model_.ops[output].scale;
+    store(out, {scale.of(tile.stored.x0), scale.of(tile.stored.y0), out.rect.x1, out.rect.y1}, slot_number);
   });
   return is_good;
 }

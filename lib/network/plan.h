@@ -95,7 +95,8 @@ class Plan {
   Size tile_;
 
   struct Tile {
-    Rect rect;  // of the frame
+    Rect rect;    // of the frame
+    Rect stored;  // what of it no other tile stores
     std::size_t kind;
   };
   std::vector<Tile> tiles_;
