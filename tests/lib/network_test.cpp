@@ -22,6 +22,7 @@
 #include "model/safetensors.h"
 #include "network/network_access.h"
 #include "network_file.h"
+#include "nonlocal/cpu.h"
 #include "nonlocal/error.h"
 
 // What a frame allocates is counted here, for the whole process: all that the library asks for, what oneDNN
@@ -213,10 +214,28 @@ std::vector<NetworkPrecision> precisions() {
 
 class NetworkFixtures : public ::testing::TestWithParam<std::string> {};
 
+// Where oneDNN has nothing better than products of whole matrices, their size may decide the order of sums.
+bool sums_in_one_order() {
+  return instruction_set().starts_with("AVX3") && std::getenv("DNNL_MAX_CPU_ISA") == nullptr;
+}
+
+float largest_difference(const Floats& a, const Floats& b) {
+  float most = 0;
+  for (std::size_t i = 0; i < a.values.size(); ++i) {
+    most = std::max(most, std::abs(a.values[i] - b.values[i]));
+  }
+  return most;
+}
+
 // Local ones are cut into tiles, whose borders no one sees: not even in the last bit.
 TEST_P(NetworkFixtures, TilesAreWhole) {
-  const int multiple = summarise_model(fixture(GetParam())).multiple;
-  const auto up = [=](int side) { return (side + multiple - 1) / multiple * multiple; };
+  const ModelSummary summary = summarise_model(fixture(GetParam()));
+  if (summary.layers.back().receptive_field == 0) {
+    GTEST_SKIP() << "depends on the whole frame";
+  }
+  const auto up = [&](int side) {
+    return (side + summary.multiple - 1) / summary.multiple * summary.multiple;
+  };
   for (const NetworkPrecision precision : precisions()) {
     Network network(fixture(GetParam()), precision);
     Floats frame = some_frame(network.input_channels(), 97, 74);
@@ -224,9 +243,10 @@ TEST_P(NetworkFixtures, TilesAreWhole) {
     const Floats whole = run(network, frame);
     for (const auto& [width, height] :
          std::vector<std::pair<int, int>>{{16, 24}, {40, 8}, {97, 31}, {0, 0}}) {
-      network.reset();
       NetworkAccess::set_tile(network, up(width), up(height));
-      EXPECT_TRUE(is_same(run(network, frame), whole)) << width << "x" << height;
+      const Floats tiled = run(network, frame);
+      EXPECT_LT(largest_difference(tiled, whole), sums_in_one_order() ? 1e-30F : 1e-6F)
+          << width << "x" << height;
     }
   }
 }
