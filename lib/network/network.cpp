@@ -15,6 +15,7 @@
 #include "network/pixels.h"
 #include "network/plan.h"
 #include "network/plane_copy.h"
+#include "network/positions.h"
 #include "nonlocal/error.h"
 
 namespace nonlocal {

@@ -7,8 +7,8 @@
 #include <memory>
 
 #include "core/rounding.h"
-#include "network/bfloat16.h"
 #include "network/onednn.h"
+#include "network/positions.h"
 
 namespace nonlocal::network {
 namespace {
@@ -21,17 +21,6 @@ using Type = memory::data_type;
 constexpr std::size_t kAlignment = 64;
 
 Type type_of(const TensorView& view) { return view.is_wide ? Type::f32 : Type::bf16; }
-
-// Calls work() with a value of the type that the view's values have.
-template <typename Work>
-auto with_type(const TensorView& view, const Work& work) {
-  return view.is_wide ? work(float{}) : work(Bfloat16{});
-}
-
-template <typename Value>
-Value* values(const TensorView& view, int x, int y) {
-  return reinterpret_cast<Value*>(view.at(x, y));
-}
 
 // A primitive with its memory; what it reads may be told anew at each run.
 struct Bound {
@@ -173,235 +162,31 @@ Step activation_step(const Op& op, const StepPlace& place) {
   return primitive_step(in, bound, description.scratchpad_desc().get_size());
 }
 
-// Calls work(x, y) for each position.
-template <typename Work>
-void each_position(const Rect& part, const Work& work) {
-  for (int y = part.y0; y < part.y1; ++y) {
-    for (int x = part.x0; x < part.x1; ++x) {
-      work(x, y);
-    }
-  }
-}
+// Each channel's sum, and its sum of squares, of each part of the plane.
+using ChannelSums = std::vector<double>;
 
-// Zeros for the channels that fill up.
-template <typename Value>
-void fill_up(const TensorView& out, Value* position) {
-  std::fill(position + out.channels, position + out.pitch, Value{});
-}
-
-template <typename Value, typename Make>
-void each_value(const StepPlace& place, const Make& make) {
-  each_position(place.part, [&](int x, int y) {
-    auto* to = values<Value>(place.out, x, y);
-    make(x, y, to);
-    fill_up(place.out, to);
-  });
-}
-
-template <typename Value>
-void prelu(const Op& op, const StepPlace& place) {
-  each_value<Value>(place, [&](int x, int y, Value* to) {
-    const auto* from = values<Value>(place.inputs[0], x, y);
-    for (int c = 0; c < op.channels; ++c) {
-      const float v = from[c];
-      to[c] = Value(v > 0 ? v : v * op.weight[static_cast<std::size_t>(c)]);
-    }
-  });
-}
-
-template <typename Value>
-void add_or_multiply(const Op& op, const StepPlace& place) {
-  const bool is_sum = op.kind == OpKind::kAdd;
-  each_value<Value>(place, [&](int x, int y, Value* to) {
-    const auto* a = values<Value>(place.inputs[0], x, y);
-    const auto* b = values<Value>(place.inputs[1], x, y);
-    for (int c = 0; c < op.channels; ++c) {
-      to[c] = Value(is_sum ? float(a[c]) + float(b[c]) : float(a[c]) * float(b[c]));
-    }
-  });
-}
-
-template <typename Value>
-void concatenate(const StepPlace& place, const float* condition) {
-  each_value<Value>(place, [&](int x, int y, Value* to) {
-    for (const TensorView& in : place.inputs) {
-      if (in.data == nullptr) {
-        *to++ = Value(*condition);
-      } else {
-        std::memcpy(to, in.at(x, y), static_cast<std::size_t>(in.channels) * sizeof(Value));
-        to += in.channels;
-      }
-    }
-  });
-}
-
-template <typename Value>
-void nearest(const Op& op, const StepPlace& place) {
-  each_position(place.part, [&](int x, int y) {
-    std::memcpy(place.out.at(x, y), place.inputs[0].at(x / op.factor, y / op.factor),
-                place.out.position_bytes());
-  });
-}
-
-// The two neighbours of an up-sampled value, and the share of the second. PyTorch's align_corners=False.
-struct Neighbours {
-  Neighbours(int out, int factor, int size) {
-    const float at = std::max((static_cast<float>(out) + 0.5F) / static_cast<float>(factor) - 0.5F, 0.0F);
-    first = std::min(static_cast<int>(at), size - 1);
-    share = at - static_cast<float>(first);
-    second = share > 0 ? std::min(first + 1, size - 1) : first;
-  }
-  int first, second;
-  float share;
-};
-
-template <typename Value>
-void bilinear(const Op& op, const StepPlace& place) {
-  const TensorView& in = place.inputs[0];
-  const Rect& whole = place.planes[0];
-  for (int y = place.part.y0; y < place.part.y1; ++y) {
-    const Neighbours rows(y, op.factor, whole.height());
-    for (int x = place.part.x0; x < place.part.x1; ++x) {
-      const Neighbours columns(x, op.factor, whole.width());
-      const auto* a = values<Value>(in, columns.first, rows.first);
-      const auto* b = values<Value>(in, columns.second, rows.first);
-      const auto* c = values<Value>(in, columns.first, rows.second);
-      const auto* d = values<Value>(in, columns.second, rows.second);
-      auto* to = values<Value>(place.out, x, y);
-      for (int i = 0; i < place.out.pitch; ++i) {
-        const float upper = a[i] + (float(b[i]) - float(a[i])) * columns.share;
-        const float lower = c[i] + (float(d[i]) - float(c[i])) * columns.share;
-        to[i] = Value(upper + (lower - upper) * rows.share);
-      }
-    }
-  }
-}
-
-// Channel c r² + i r + j of a block is channel c of its sample in row i and column j.
-template <typename Value>
-void shuffle(const Op& op, const StepPlace& place) {
-  const int r = op.factor;
-  each_value<Value>(place, [&](int x, int y, Value* to) {
-    const auto* from = values<Value>(place.inputs[0], x / r, y / r) + y % r * r + x % r;
-    for (int c = 0; c < op.channels; ++c) {
-      to[c] = from[c * r * r];
-    }
-  });
-}
-
-template <typename Value>
-void unshuffle(const Op& op, const StepPlace& place) {
-  const int r = op.factor;
-  const TensorView& in = place.inputs[0];
-  each_value<Value>(place, [&](int x, int y, Value* to) {
-    for (int i = 0; i < r; ++i) {
-      const auto* from = values<Value>(in, x * r, y * r + i);
-      for (int j = 0; j < r; ++j) {
-        for (int c = 0; c < in.channels; ++c) {
-          to[c * r * r + i * r + j] = from[j * in.pitch + c];
-        }
-      }
-    }
-  });
-}
-
-template <typename Value>
-void layer_norm(const Op& op, const StepPlace& place) {
-  const auto n = static_cast<float>(op.channels);
-  each_value<Value>(place, [&](int x, int y, Value* to) {
-    const auto* from = values<Value>(place.inputs[0], x, y);
-    float sum = 0;
-    for (int c = 0; c < op.channels; ++c) {
-      sum += from[c];
-    }
-    const float mean = sum / n;
-    float squares = 0;
-    for (int c = 0; c < op.channels; ++c) {
-      squares += (from[c] - mean) * (from[c] - mean);
-    }
-    const float factor = 1 / std::sqrt(squares / n + op.epsilon);
-    for (int c = 0; c < op.channels; ++c) {
-      const auto i = static_cast<std::size_t>(c);
-      to[c] = Value((from[c] - mean) * factor * op.weight[i] + op.bias[i]);
-    }
-  });
-}
-
-template <typename Value>
-void run_simple(const Op& op, const StepPlace& place, const float* condition) {
-  switch (op.kind) {
-    case OpKind::kPrelu:
-      return prelu<Value>(op, place);
-    case OpKind::kAdd:
-    case OpKind::kMultiply:
-      return add_or_multiply<Value>(op, place);
-    case OpKind::kConcatenate:
-      return concatenate<Value>(place, condition);
-    case OpKind::kNearest:
-      return nearest<Value>(op, place);
-    case OpKind::kBilinear:
-      return bilinear<Value>(op, place);
-    case OpKind::kShuffle:
-      return shuffle<Value>(op, place);
-    case OpKind::kUnshuffle:
-      return unshuffle<Value>(op, place);
-    default:
-      return layer_norm<Value>(op, place);
-  }
-}
-
-// Of each group: the sum, and the sum of squares.
-using GroupSums = std::vector<double>;
-
-template <typename Value>
-void sum_groups(const Op& op, const TensorView& in, const Rect& part, GroupSums& sums) {
-  std::fill(sums.begin(), sums.end(), 0.0);
-  const int each = op.channels / op.groups;
-  for (int y = part.y0; y < part.y1; ++y) {
-    for (int x = part.x0; x < part.x1; ++x) {
-      const auto* from = values<Value>(in, x, y);
-      for (int c = 0; c < op.channels; ++c) {
-        const double v = float(from[c]);
-        sums[static_cast<std::size_t>(2 * (c / each))] += v;
-        sums[static_cast<std::size_t>(2 * (c / each) + 1)] += v * v;
-      }
-    }
-  }
-}
-
-// x factor + offset for each channel.
-struct ChannelMaps {
-  std::vector<float> factor, offset;
-};
-
-void make_maps(const Op& op, const Rect& plane, const std::vector<GroupSums>& sums, ChannelMaps& maps) {
-  const int each = op.channels / op.groups;
+// What makes each group's values of mean 0 and variance 1, and then scales them.
+void make_maps(const Op& op, const Rect& plane, const std::vector<ChannelSums>& sums, ChannelMaps& maps) {
+  const std::size_t each = static_cast<std::size_t>(op.channels / op.groups);
+  const auto channels = static_cast<std::size_t>(op.channels);
   const double n = static_cast<double>(each) * plane.width() * plane.height();
-  for (int c = 0; c < op.channels; ++c) {
+  for (std::size_t first = 0; first < channels; first += each) {
     double sum = 0;
     double squares = 0;
-    for (const GroupSums& part : sums) {
-      sum += part[static_cast<std::size_t>(2 * (c / each))];
-      squares += part[static_cast<std::size_t>(2 * (c / each) + 1)];
+    for (const ChannelSums& part : sums) {
+      for (std::size_t c = first; c < first + each; ++c) {
+        sum += part[c];
+        squares += part[channels + c];
+      }
     }
     const double mean = sum / n;
     const double variance = std::max(squares / n - mean * mean, 0.0);
-    const auto i = static_cast<std::size_t>(c);
-    const double factor = op.weight[i] / std::sqrt(variance + op.epsilon);
-    maps.factor[i] = static_cast<float>(factor);
-    maps.offset[i] = static_cast<float>(op.bias[i] - mean * factor);
-  }
-}
-
-template <typename Value>
-void apply_maps(const StepPlace& place, const ChannelMaps& maps) {
-  each_value<Value>(place, [&](int x, int y, Value* to) {
-    const auto* from = values<Value>(place.inputs[0], x, y);
-    for (int c = 0; c < place.out.channels; ++c) {
-      const auto i = static_cast<std::size_t>(c);
-      to[c] = Value(from[c] * maps.factor[i] + maps.offset[i]);
+    for (std::size_t c = first; c < first + each; ++c) {
+      const double factor = op.weight[c] / std::sqrt(variance + op.epsilon);
+      maps.factor[c] = static_cast<float>(factor);
+      maps.offset[c] = static_cast<float>(op.bias[c] - mean * factor);
     }
-  });
+  }
 }
 
 }  // namespace
@@ -415,24 +200,6 @@ void copy_part(const TensorView& from, const Rect& part, std::byte* to) {
   for (int y = part.y0; y < part.y1; ++y, to += row) {
     std::memcpy(to, from.at(part.x0, y), row);
   }
-}
-
-void store_values(const float* in, int count, const TensorView& like, std::byte* out, int step) {
-  with_type(like, [&]<typename Value>(Value) {
-    auto* to = reinterpret_cast<Value*>(out);
-    for (int i = 0; i < count; ++i) {
-      to[static_cast<std::ptrdiff_t>(i) * step] = Value(in[i]);
-    }
-  });
-}
-
-void load_values(const TensorView& like, const std::byte* in, int step, int count, float* out) {
-  with_type(like, [&]<typename Value>(Value) {
-    const auto* from = reinterpret_cast<const Value*>(in);
-    for (int i = 0; i < count; ++i) {
-      out[i] = from[static_cast<std::ptrdiff_t>(i) * step];
-    }
-  });
 }
 
 // Channels that fill up have weights of zero. Groups that do not meet whole channels that way, those of each
@@ -531,32 +298,28 @@ Step simple_step(const Op& op, const StepPlace& place, const float* condition) {
       return activation_step(op, place);
     default:
       return {0, [&op, place, condition](std::byte*) {
-                with_type(place.out, [&]<typename Value>(Value) { run_simple<Value>(op, place, condition); });
+                calculate_positions(op, place, condition);
                 return true;
               }};
   }
 }
 
 std::vector<Stage> group_norm_stages(const Op& op, const StepPlace& place, const std::vector<Rect>& parts) {
-  const auto sums = std::make_shared<std::vector<GroupSums>>(
-      parts.size(), GroupSums(2 * static_cast<std::size_t>(op.groups)));
   const auto channels = static_cast<std::size_t>(op.channels);
+  const auto sums = std::make_shared<std::vector<ChannelSums>>(parts.size(), ChannelSums(2 * channels));
   std::vector<Stage> stages(2);
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const auto maps = std::make_shared<ChannelMaps>(
         ChannelMaps{std::vector<float>(channels), std::vector<float>(channels)});
     StepPlace part = place;
     part.part = parts[i];
-    stages[0].push_back({0, [&op, part, sums, i](std::byte*) {
-                           with_type(part.out, [&]<typename Value>(Value) {
-                             sum_groups<Value>(op, part.inputs[0], part.part, (*sums)[i]);
-                           });
+    stages[0].push_back({0, [part, sums, i](std::byte*) {
+                           sum_channels(part.inputs[0], part.part, (*sums)[i].data());
                            return true;
                          }});
     stages[1].push_back({0, [&op, part, sums, maps](std::byte*) {
                            make_maps(op, part.planes[0], *sums, *maps);
-                           with_type(part.out,
-                                     [&]<typename Value>(Value) { apply_maps<Value>(part, *maps); });
+                           map_channels(part, *maps);
                            return true;
                          }});
   }

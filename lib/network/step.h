@@ -85,8 +85,4 @@ bool is_dense(const TensorView& view, const Rect& part);
 // Copies `part` to rows without gaps.
 void copy_part(const TensorView& from, const Rect& part, std::byte* to);
 
-// Between floats and what a tensor has: reads and writes `count` values `step` apart.
-void store_values(const float* in, int count, const TensorView& like, std::byte* out, int step);
-void load_values(const TensorView& like, const std::byte* in, int step, int count, float* out);
-
 }  // namespace nonlocal::network
