@@ -163,7 +163,7 @@ class Reader {
 
   // The frame's samples that a value in the middle of a large plane depends on.
   int receptive_field(int output) const {
-    constexpr int kSide = 1 << 24;
+    constexpr int kSide = 1 << 20;
     std::vector<Rect> parts(network_.ops.size());
     const int middle = network_.ops[static_cast<std::size_t>(output)].scale.of(kSide) / 2;
     parts[static_cast<std::size_t>(output)] = {middle, middle, middle + 1, middle + 1};

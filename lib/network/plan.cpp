@@ -24,6 +24,8 @@ constexpr int kLeastBandRows = 4;
 // See tile_grid.cpp: what leaves the second-level cache slows a tile, little by little.
 constexpr double kSlowingBytes = 64 * 1024 * 1024;
 constexpr int kSmallestTile = 32;
+constexpr int kLargestTile = 512;
+constexpr int kMostPieces = 24;             // of a side, unless it has larger ones
 constexpr double kStepOperations = 50'000;  // what starting a step costs, in operations
 
 double area(const Rect& r) { return static_cast<double>(r.width()) * r.height(); }
@@ -225,9 +227,11 @@ void Plan::choose_tile() {
   double least = std::numeric_limits<double>::max();
   const int multiple = model_.summary.multiple;
   const auto cut = [multiple](int side, int pieces) { return round_up(ceil_divide(side, pieces), multiple); };
-  constexpr int kMostPieces = 24;
-  for (int columns = 1; columns <= std::clamp(size_.width / kSmallestTile, 1, kMostPieces); ++columns) {
-    for (int rows = 1; rows <= std::clamp(size_.height / kSmallestTile, 1, kMostPieces); ++rows) {
+  const auto most_pieces = [](int side) {
+    return std::clamp(side / kSmallestTile, 1, std::max(kMostPieces, side / kLargestTile));
+  };
+  for (int columns = 1; columns <= most_pieces(size_.width); ++columns) {
+    for (int rows = 1; rows <= most_pieces(size_.height); ++rows) {
       const Size tile{cut(size_.width, columns), cut(size_.height, rows)};
       const double cost = tile_cost(tile);
       if (cost < least) {
@@ -253,6 +257,7 @@ void Plan::cut_tiles() {
       if (is_new) {
         kinds_.push_back({tile, parts, {}, {}, 0});
         place_tensors(kinds_.back());
+        check_memory(static_cast<double>(kinds_.back().bytes));
       }
       tiles_.push_back({tile, {left, top, tile.x1, tile.y1}, at->second});
     }
@@ -341,6 +346,14 @@ void Plan::check_size() const {
   }
 }
 
+void Plan::check_memory(double bytes) const {
+  if (bytes > kMostMemory) {
+    throw InvalidArgument("Network: expected frames that need at most " + std::to_string(kMostMemory) +
+                          " bytes, got " + std::to_string(size_.width) + "x" + std::to_string(size_.height) +
+                          " with " + std::to_string(bytes));
+  }
+}
+
 void Plan::make_stages() {
   Geometry geometry;
   double bytes = 0;
@@ -354,11 +367,7 @@ void Plan::make_stages() {
                  ? static_cast<double>(view(i, plane(i), nullptr).frame_bytes()) * model_.ops[i].frames
                  : 0;
   }
-  if (bytes + static_cast<double>(geometry.bytes) > kMostMemory) {
-    throw InvalidArgument("Network: expected frames that need at most " + std::to_string(kMostMemory) +
-                          " bytes, got " + std::to_string(size_.width) + "x" + std::to_string(size_.height) +
-                          " with " + std::to_string(bytes + static_cast<double>(geometry.bytes)));
-  }
+  check_memory(bytes + static_cast<double>(geometry.bytes));
   frame_memory_.allocate(geometry.bytes);
   for (std::size_t i = 0; i < model_.ops.size(); ++i) {
     if (model_.ops[i].kind == OpKind::kHistory) {

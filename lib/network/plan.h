@@ -83,6 +83,7 @@ class Plan {
   void make_stages();
   void add_stages(std::size_t op, const StepPlace& place);
   void check_size() const;
+  void check_memory(double bytes) const;
   [[nodiscard]] std::vector<Rect> bands(const Op& op, const Rect& plane) const;
   bool run_tiles(const LoadPart& load, const LoadPart& store, int threads);
   bool run_stages(const LoadPart& load, const LoadPart& store, int threads);

@@ -213,6 +213,7 @@ std::vector<NetworkPrecision> precisions() {
 }
 
 class NetworkFixtures : public ::testing::TestWithParam<std::string> {};
+class LocalFixtures : public ::testing::TestWithParam<std::string> {};
 
 // Where oneDNN has nothing better than products of whole matrices, their size may decide the order of sums.
 bool sums_in_one_order() {
@@ -228,11 +229,8 @@ float largest_difference(const Floats& a, const Floats& b) {
 }
 
 // Local ones are cut into tiles, whose borders no one sees: not even in the last bit.
-TEST_P(NetworkFixtures, TilesAreWhole) {
+TEST_P(LocalFixtures, TilesAreWhole) {
   const ModelSummary summary = summarise_model(fixture(GetParam()));
-  if (summary.layers.back().receptive_field == 0) {
-    GTEST_SKIP() << "depends on the whole frame";
-  }
   const auto up = [&](int side) {
     return (side + summary.multiple - 1) / summary.multiple * summary.multiple;
   };
@@ -326,6 +324,18 @@ INSTANTIATE_TEST_SUITE_P(Fixtures, NetworkParity, ::testing::ValuesIn(fixtures()
 INSTANTIATE_TEST_SUITE_P(Fixtures, NetworkFixtures, ::testing::ValuesIn(fixtures()),
                          [](const auto& parameter) { return parameter.param; });
 
+// Those that no layer needs the whole frame for.
+std::vector<std::string> local_fixtures() {
+  std::vector<std::string> names = fixtures();
+  std::erase_if(names, [](const std::string& name) {
+    return summarise_model(fixture(name)).layers.back().receptive_field == 0;
+  });
+  return names;
+}
+
+INSTANTIATE_TEST_SUITE_P(Fixtures, LocalFixtures, ::testing::ValuesIn(local_fixtures()),
+                         [](const auto& parameter) { return parameter.param; });
+
 class NetworkTest : public ::testing::Test {
  protected:
   NetworkTest() {
@@ -347,6 +357,30 @@ using NetworkFile = NetworkTest;
 using NetworkVideo = NetworkTest;
 using nlohmann::json;
 using Tensors = std::vector<model::NamedTensor>;
+
+// As training begins.
+TEST_F(NetworkFile, BlockOfZerosIsTheIdentity) {
+  for (const char* mode : {"gaussian", "embedded_gaussian", "dot_product", "concatenation"}) {
+    Tensors tensors;
+    if (std::string(mode) != "gaussian") {
+      testing::add_convolution("block.theta", 6, 3, 1, tensors);
+      testing::add_convolution("block.phi", 6, 3, 1, tensors);
+    }
+    testing::add_convolution("block.g", 6, 3, 1, tensors);
+    if (std::string(mode) == "concatenation") {
+      tensors.push_back({"block.f.weight", {1, 6, 1, 1}, std::vector<float>(6, 0.5F)});
+    }
+    tensors.push_back({"block.z.weight", {6, 3, 1, 1}, std::vector<float>(18)});
+    tensors.push_back({"block.z.bias", {6}, std::vector<float>(6)});
+    testing::write_network(path(),
+                           {{"input", {{"channels", 6}}},
+                            {"layers", {{{"name", "block"}, {"type", "non_local"}, {"mode", mode}}}}},
+                           tensors);
+    Network network(path(), NetworkPrecision::kFloat32);
+    Floats frame = some_frame(6, 21, 13);
+    EXPECT_TRUE(is_same(run(network, frame), frame)) << mode;
+  }
+}
 
 // What loading says is wrong with the file, without its name.
 std::string problem(const std::string& path) {
