@@ -32,6 +32,8 @@ bool is_name(const std::string& name) {
   return !name.empty() && name.size() <= kLongestName && name.find_first_not_of(letters) == std::string::npos;
 }
 
+std::string whole(double n) { return std::to_string(static_cast<long long>(n)); }
+
 // The samples of a plane to a sample of the frame.
 double area(const Scale& scale) {
   const double side = static_cast<double>(scale.numerator) / scale.denominator;
@@ -247,8 +249,8 @@ void check_cost(const std::string& path, const NetworkModel& network) {
     sum += layer.operations;
   }
   if (sum > kMostOperations) {
-    throw ModelError(path, "expected at most " + std::to_string(kMostOperations) +
-                               " operations a sample, found " + std::to_string(sum));
+    throw ModelError(
+        path, "expected at most " + whole(kMostOperations) + " operations a sample, found " + whole(sum));
   }
   std::vector<std::size_t> last(network.ops.size());
   for (std::size_t i = 0; i < network.ops.size(); ++i) {
@@ -264,8 +266,7 @@ void check_cost(const std::string& path, const NetworkModel& network) {
     }
     if (bytes > kMostBytes) {
       throw ModelError(path, "layer " + in_quotes(network.ops[i].layer) + ": expected at most " +
-                                 std::to_string(kMostBytes) + " bytes a sample at one time, found " +
-                                 std::to_string(bytes));
+                                 whole(kMostBytes) + " bytes a sample at one time, found " + whole(bytes));
     }
   }
 }

@@ -28,6 +28,8 @@ constexpr int kLargestTile = 512;
 constexpr int kMostPieces = 24;             // of a side, unless it has larger ones
 constexpr double kStepOperations = 50'000;  // what starting a step costs, in operations
 
+std::string whole(double n) { return std::to_string(static_cast<long long>(n)); }
+
 double area(const Rect& r) { return static_cast<double>(r.width()) * r.height(); }
 
 bool is_rearranged(OpKind kind) { return kind == OpKind::kShuffle || kind == OpKind::kUnshuffle; }
@@ -339,18 +341,17 @@ void Plan::check_size() const {
     const double pairs = attention_pairs(op, view_of(0), view_of(1));
     if (pairs > kMostPairs) {
       throw InvalidArgument("Network: expected frames where layer \"" + op.layer + "\" compares at most " +
-                            std::to_string(kMostPairs) + " pairs of positions, got " +
-                            std::to_string(size_.width) + "x" + std::to_string(size_.height) + " with " +
-                            std::to_string(pairs));
+                            whole(kMostPairs) + " pairs of positions, got " + std::to_string(size_.width) +
+                            "x" + std::to_string(size_.height) + " with " + whole(pairs));
     }
   }
 }
 
 void Plan::check_memory(double bytes) const {
   if (bytes > kMostMemory) {
-    throw InvalidArgument("Network: expected frames that need at most " + std::to_string(kMostMemory) +
+    throw InvalidArgument("Network: expected frames that need at most " + whole(kMostMemory) +
                           " bytes, got " + std::to_string(size_.width) + "x" + std::to_string(size_.height) +
-                          " with " + std::to_string(bytes));
+                          " with " + whole(bytes));
   }
 }
 

@@ -75,7 +75,7 @@ class NONLOCAL_API Network {
   [[nodiscard]] int output_channels() const;
   // Frames that an output depends on, the present one included.
   [[nodiscard]] int frames() const;
-  // The output of a frame of width x height has ceil(side * numerator / denominator).
+  // A side of the output, for this side of the frame.
   [[nodiscard]] int output_size(int input_size) const;
   [[nodiscard]] const std::optional<NetworkCondition>& condition() const;
   // The one in use: never kAutomatic.
