@@ -90,6 +90,7 @@ class Layer {
   void projected_attention(Op attention);
   int score_half(const std::vector<float>& over, int first, int input, const std::string& part,
                  int bottleneck, bool has_bias);
+  int projected(const std::vector<float>& weight, int input);
   void add_position_bias(Op& made);
 
   Fields& fields_;
@@ -376,6 +377,15 @@ int Layer::score_half(const std::vector<float>& over, int first, int input, cons
   return append(std::move(made));
 }
 
+// The sum of the channels, weighted.
+int Layer::projected(const std::vector<float>& weight, int input) {
+  Op made = like(OpKind::kConvolution, {input});
+  made.channels = 1;
+  made.weight = weight;
+  made.bias = {0};
+  return append(std::move(made));
+}
+
 // X. Wang et al.: Non-local Neural Networks, CVPR 2018.
 void Layer::non_local() {
   const int x = one_input();
@@ -405,13 +415,19 @@ void Layer::non_local() {
   if (mode == "concatenation") {
     const std::vector<float> over = tensor("f.weight", {1, 2 * size(bottleneck), 1, 1});
     query = score_half(over, 0, x, "theta", bottleneck, has_bias);
-    key = score_half(over, bottleneck, x, "phi", bottleneck, has_bias);
+    if (by == 1) {
+      key = score_half(over, bottleneck, x, "phi", bottleneck, has_bias);
+    } else {
+      // The maximum is that of phi, not of the scores.
+      key = projected({over.begin() + bottleneck, over.end()},
+                      sub_sampled(pointwise(x, "phi", bottleneck, has_bias), by));
+    }
   } else if (mode != "gaussian") {
     query = pointwise(x, "theta", bottleneck, has_bias);
     key = pointwise(x, "phi", bottleneck, has_bias);
   }
   const bool is_kept = reach != "spatial";
-  key = history(sub_sampled(key, by), is_kept);
+  key = history(mode == "concatenation" ? key : sub_sampled(key, by), is_kept);
   const int value = history(sub_sampled(pointwise(x, "g", bottleneck, has_bias), by), is_kept);
   Op made = attention(query, key, value);
   made.reach = reach == "temporal" ? AttentionReach::kPosition : AttentionReach::kFrame;

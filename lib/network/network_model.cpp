@@ -32,8 +32,6 @@ bool is_name(const std::string& name) {
   return !name.empty() && name.size() <= kLongestName && name.find_first_not_of(letters) == std::string::npos;
 }
 
-std::string whole(double n) { return std::to_string(static_cast<long long>(n)); }
-
 // The samples of a plane to a sample of the frame.
 double area(const Scale& scale) {
   const double side = static_cast<double>(scale.numerator) / scale.denominator;
@@ -333,6 +331,8 @@ ModelSummary summarise_refinement(const model::Safetensors& file) {
 }
 
 }  // namespace
+
+std::string whole(double n) { return std::to_string(static_cast<long long>(std::min(n, 9e18))); }
 
 NetworkModel::NetworkModel(const std::string& path) {
   const model::Safetensors file(path);

@@ -22,4 +22,7 @@ struct NetworkModel {
   [[nodiscard]] const Op& output_op() const { return ops[static_cast<std::size_t>(output)]; }
 };
 
+// A large whole number, for messages.
+std::string whole(double n);
+
 }  // namespace nonlocal::network

@@ -28,8 +28,6 @@ constexpr int kLargestTile = 512;
 constexpr int kMostPieces = 24;             // of a side, unless it has larger ones
 constexpr double kStepOperations = 50'000;  // what starting a step costs, in operations
 
-std::string whole(double n) { return std::to_string(static_cast<long long>(n)); }
-
 double area(const Rect& r) { return static_cast<double>(r.width()) * r.height(); }
 
 bool is_rearranged(OpKind kind) { return kind == OpKind::kShuffle || kind == OpKind::kUnshuffle; }

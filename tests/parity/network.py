@@ -142,6 +142,7 @@ FIXTURES = {
     "window_attention": (between(layer("window_attention", "block", window=4, heads=2, relative_bias=True)), 1, 19, 22),
     "window_attention_plain": (between(layer("window_attention", "block", window=3, channels=6, heads=3, residual=False,
                                              bias=False)), 1, 13, 9),
+    "concatenation_sub_sampled": (between(layer("non_local", "block", mode="concatenation", sub_sample=2)), 1, 9, 7),
 }
 
 
