@@ -90,13 +90,18 @@ HWY_INLINE void nearest(const Op& op, const StepPlace& place) {
   });
 }
 
-// The two neighbours of an up-sampled value, and the share of the second. PyTorch's align_corners=False.
+// The two neighbours of an up-sampled value, and the share of the second: it lies at (out + 1/2) / factor -
+// 1/2 (PyTorch's align_corners=False). The share depends on out modulo the factor alone, to the last bit:
+// tiles begin anywhere.
 struct Neighbours {
   Neighbours(int out, int factor, int size) {
-    const float at = std::max((static_cast<float>(out) + 0.5F) / static_cast<float>(factor) - 0.5F, 0.0F);
-    first = std::min(static_cast<int>(at), size - 1);
-    share = at - static_cast<float>(first);
+    const float offset = (static_cast<float>(out % factor) + 0.5F) / static_cast<float>(factor) - 0.5F;
+    first = out / factor - (offset < 0 ? 1 : 0);
+    share = offset < 0 ? offset + 1 : offset;
     second = share > 0 ? std::min(first + 1, size - 1) : first;
+    if (first < 0) {
+      first = second = 0;
+    }
   }
   int first, second;
   float share;

@@ -143,6 +143,8 @@ FIXTURES = {
     "window_attention_plain": (between(layer("window_attention", "block", window=3, channels=6, heads=3, residual=False,
                                              bias=False)), 1, 13, 9),
     "concatenation_sub_sampled": (between(layer("non_local", "block", mode="concatenation", sub_sample=2)), 1, 9, 7),
+    "thirds": (network(2, conv("head", 4), layer("up_sample", "up", factor=3, mode="bilinear"), conv("down", 4, stride=3),
+                       layer("up_sample", "again", factor=3), layer("average_pool", "tail", kernel=3)), 1, 7, 8),
 }
 
 
