@@ -60,6 +60,8 @@ constexpr const char* kNoNetwork = "off";
 
 enum Chroma { CHROMA_SEPARATE, CHROMA_JOINT };
 
+enum Method { METHOD_DIRECT, METHOD_ATTENTION };
+
 enum Temporal { TEMPORAL_PRESET, TEMPORAL_OFF, TEMPORAL_RECURSIVE };
 
 constexpr double kMostSigma = 100;
@@ -75,6 +77,7 @@ struct Settings {
   double strength = 1;
   double chroma_strength = 1;
   Chroma chroma = CHROMA_SEPARATE;
+  Method method = METHOD_DIRECT;
   Temporal temporal = TEMPORAL_PRESET;
   int look_ahead = -1;
   std::string refinement = kPresetsNetwork;
@@ -90,8 +93,12 @@ struct Settings {
   [[nodiscard]] int search() const { return search_size > 0 ? search_size : kPresets[preset].search; }
   [[nodiscard]] bool leaves_luma() const { return sigma == 0 || strength == 0; }
   [[nodiscard]] bool leaves_chroma() const { return sigma == 0 || chroma_strength == 0; }
+  // By the attention core: each frame by itself, of one sigma, chroma by weights of its own.
+  [[nodiscard]] bool attends() const { return method == METHOD_ATTENTION; }
   [[nodiscard]] bool fuses() const {
-    return temporal == TEMPORAL_PRESET ? kPresets[preset].temporal : temporal == TEMPORAL_RECURSIVE;
+    const bool is_wanted =
+        temporal == TEMPORAL_PRESET ? kPresets[preset].temporal : temporal == TEMPORAL_RECURSIVE;
+    return is_wanted && !attends();
   }
   // Frames that wait for later ones.
   [[nodiscard]] int ahead() const {
@@ -106,13 +113,14 @@ struct Settings {
       return refinement == kNoNetwork ? std::string_view() : refinement;
     }
     const PresetSizes& p = kPresets[preset];
-    return p.network == nullptr || !nonlocal::is_supported(p.precision) ? "" : p.network;
+    return attends() || p.network == nullptr || !nonlocal::is_supported(p.precision) ? "" : p.network;
   }
   [[nodiscard]] nonlocal::NetworkPrecision precision() const {
     const nonlocal::NetworkPrecision wanted = kPresets[preset].precision;
     return nonlocal::is_supported(wanted) ? wanted : nonlocal::NetworkPrecision::kAutomatic;
   }
-  [[nodiscard]] bool is_joint() const { return chroma == CHROMA_JOINT && !leaves_luma() && !leaves_chroma(); }
+  [[nodiscard]] bool joins_chroma() const { return chroma == CHROMA_JOINT && !attends(); }
+  [[nodiscard]] bool is_joint() const { return joins_chroma() && !leaves_luma() && !leaves_chroma(); }
 };
 
 // ------------------------------------------------------------------------------------------------- state
@@ -230,6 +238,7 @@ enum Property {
   PROP_NOISE_LEVEL,
   PROP_MESSAGE,
   PROP_ADAPTIVE,
+  PROP_METHOD,
 };
 
 G_DEFINE_TYPE(GstNonlocalDenoise, gst_nonlocal_denoise, GST_TYPE_VIDEO_FILTER)
@@ -262,6 +271,16 @@ static GType gst_nonlocal_denoise_chroma_get_type() {
       {},
   }};
   static const GType type = g_enum_register_static("GstNonlocalDenoiseChroma", values.data());
+  return type;
+}
+
+static GType gst_nonlocal_denoise_method_get_type() {
+  static const std::array<GEnumValue, 3> values = {{
+      {METHOD_DIRECT, "Direct: patches are compared offset by offset", "direct"},
+      {METHOD_ATTENTION, "Attention: patches as queries and keys of the attention core; slower", "attention"},
+      {},
+  }};
+  static const GType type = g_enum_register_static("GstNonlocalDenoiseMethod", values.data());
   return type;
 }
 
@@ -337,6 +356,9 @@ void set_property(GObject* object, guint id, const GValue* value, GParamSpec* sp
     case PROP_ADAPTIVE:
       settings.adaptive = g_value_get_boolean(value);
       return;
+    case PROP_METHOD:
+      settings.method = static_cast<Method>(g_value_get_enum(value));
+      return;
     default:
       G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, spec);
   }
@@ -375,6 +397,8 @@ void get_property(GObject* object, guint id, GValue* value, GParamSpec* spec) {
       return g_value_set_boolean(value, settings.message);
     case PROP_ADAPTIVE:
       return g_value_set_boolean(value, settings.adaptive);
+    case PROP_METHOD:
+      return g_value_set_enum(value, settings.method);
     default:
       G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, spec);
   }
@@ -476,6 +500,15 @@ void install_properties(GObjectClass* object_class) {
               "Search a smaller window, step by step, while frames come too late, instead of dropping "
               "frames: true or false (the default)",
               d.adaptive, kPlain));
+  install(
+      PROP_METHOD,
+      g_param_spec_enum(
+          "method", "Method",
+          "How the averages are computed: direct (the default), or attention, by the attention core: the "
+          "same but for rounding (1, seldom 2, in 8-bit code values), and slower; each frame by itself "
+          "with one sigma, chroma by weights of its own, whatever temporal, look-ahead and chroma say, and "
+          "with a network only where refinement names one",
+          gst_nonlocal_denoise_method_get_type(), d.method, kTunable));
 }
 
 // ---------------------------------------------------------------------------------------------- filtering
@@ -523,7 +556,10 @@ Noise noise_of(State& state, const FramePlanes& planes) {
   if (!settings.estimates()) {
     return {settings.sigma, settings.sigma, settings.sigma, 1, 1};
   }
-  const GroupNoise luma = estimate(state, planes.luma, 0);
+  GroupNoise luma = estimate(state, planes.luma, 0);
+  if (settings.attends()) {
+    luma.curve = luma.level;
+  }
   Noise noise = {luma.level, luma.curve, 0, luma.grain, 1};
   if (!planes.chroma.empty() && !settings.leaves_chroma() && (!settings.is_joint() || settings.fuses())) {
     const GroupNoise chroma = estimate(state, planes.chroma, 1, planes.luma.planes[0]);
@@ -546,8 +582,10 @@ nonlocal::VideoDenoiserParameters denoiser_parameters(const Settings& settings, 
   p.chroma_strength = settings.chroma_strength;
   p.patch_size = settings.patch();
   p.search_size = search_size;
-  p.joint_chroma = settings.chroma == CHROMA_JOINT;
+  p.joint_chroma = settings.joins_chroma();
   p.temporal = settings.fuses();
+  p.method =
+      settings.attends() ? nonlocal::NonLocalMeansMethod::kAttention : nonlocal::NonLocalMeansMethod::kDirect;
   p.threads = settings.threads;
   return p;
 }
@@ -889,6 +927,7 @@ static void gst_nonlocal_denoise_class_init(GstNonlocalDenoiseClass* klass) {
   install_properties(object_class);
   gst_type_mark_as_plugin_api(gst_nonlocal_denoise_preset_get_type(), GstPluginAPIFlags(0));
   gst_type_mark_as_plugin_api(gst_nonlocal_denoise_chroma_get_type(), GstPluginAPIFlags(0));
+  gst_type_mark_as_plugin_api(gst_nonlocal_denoise_method_get_type(), GstPluginAPIFlags(0));
   gst_type_mark_as_plugin_api(gst_nonlocal_denoise_temporal_get_type(), GstPluginAPIFlags(0));
 
   auto* element_class = GST_ELEMENT_CLASS(klass);

@@ -58,6 +58,9 @@ void check_relevance(const AttentionParameters& p) {
   require(!p.scale || (std::isfinite(*p.scale) && !is_concatenation && !is_additive),
           "a finite scale, and none for kConcatenation and kAdditive", p.scale.value_or(0));
   require(std::isfinite(p.relevance_bias), "a finite relevance_bias", p.relevance_bias);
+  const bool is_exponential = p.relevance != Relevance::kDotProduct && !is_concatenation;
+  require(!p.ceiling || (std::abs(*p.ceiling) <= 1e30 && is_exponential),
+          "a ceiling from -1e30 to 1e30, and none for kDotProduct and kConcatenation", p.ceiling.value_or(0));
   const std::size_t wanted = static_cast<std::size_t>(p.dim) * (is_concatenation ? 2 : is_additive ? 1 : 0);
   require(p.relevance_weight.size() == wanted,
           "relevance_weight of " + std::to_string(wanted) + " weights, for dim " + std::to_string(p.dim),

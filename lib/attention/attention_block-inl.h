@@ -85,7 +85,11 @@ class Block {
       hide(run, scores);
       row += run.count;
     }
-    plan_.is_exponential ? weigh(row) : weigh_as_is(row);
+    if (!plan_.is_exponential) {
+      weigh_as_is(row);
+    } else {
+      plan_.has_ceiling ? weigh<true>(row) : weigh<false>(row);
+    }
     row = 0;
     for (const KeyRun& run : s_.block_runs) {
       average(run, row);
@@ -323,8 +327,19 @@ class Block {
     return hn::Not(hn::Or(hn::Lt(p, first), hn::Gt(p, last)));
   }
 
+  template <bool kCapped>
+  [[nodiscard]] HWY_INLINE Vec score_at(const float* score) const {
+    const Vec s = hn::Load(kFloats, score);
+    if constexpr (kCapped) {
+      return hn::Min(s, hn::Set(kFloats, plan_.ceiling));
+    } else {
+      return s;
+    }
+  }
+
   // Scores become 2^(score - largest so far); what was summed for a smaller one is to be multiplied by
-  // `factor`.
+  // `factor`. None is above the ceiling, where there is one (kCapped).
+  template <bool kCapped>
   void weigh(int rows) {
     float* score = s_.score.data();
     for (int v = 0; v < kVectors; ++v) {
@@ -332,16 +347,17 @@ class Block {
       const Vec before = hn::Load(kFloats, most_ + at);
       Vec most = before;
       for (int r = 0; r < rows; ++r) {
-        most = hn::Max(most, hn::Load(kFloats, score + r * kBlock + at));
+        most = hn::Max(most, score_at<kCapped>(score + r * kBlock + at));
       }
       hn::Store(most, kFloats, most_ + at);
       const Vec factor = exp2_of_negative(hn::Sub(before, most));
       hn::Store(factor, kFloats, s_.factor.data() + at);
       hn::Store(hn::Mul(hn::Load(kFloats, sum_ + at), factor), kFloats, sum_ + at);
     }
-    plan_.is_bfloat16 ? weigh_in_pairs(rows) : weigh_in_floats(rows);
+    plan_.is_bfloat16 ? weigh_in_pairs<kCapped>(rows) : weigh_in_floats<kCapped>(rows);
   }
 
+  template <bool kCapped>
   void weigh_in_floats(int rows) {
     float* score = s_.score.data();
     for (int v = 0; v < kVectors; ++v) {
@@ -349,7 +365,7 @@ class Block {
       const Vec most = hn::Load(kFloats, most_ + at);
       Vec sum = hn::Load(kFloats, sum_ + at);
       for (int r = 0; r < rows; ++r) {
-        const Vec weight = exp2_of_negative(hn::Sub(hn::Load(kFloats, score + r * kBlock + at), most));
+        const Vec weight = exp2_of_negative(hn::Sub(score_at<kCapped>(score + r * kBlock + at), most));
         sum = hn::Add(sum, weight);
         hn::Store(weight, kFloats, score + r * kBlock + at);
       }
@@ -358,6 +374,7 @@ class Block {
   }
 
   // Row r / 2 gets the weights of rows r and r + 1.
+  template <bool kCapped>
   void weigh_in_pairs(int rows) {
     float* score = s_.score.data();
     Vec most[kVectors];
@@ -369,8 +386,8 @@ class Block {
     for (int r = 0; r < rows; r += 2) {
       for (int v = 0; v < kVectors; ++v) {
         const float* from = score + r * kBlock + v * kLanes;
-        const Vec first = exp2_of_negative<true>(hn::Sub(hn::Load(kFloats, from), most[v]));
-        const Vec second = exp2_of_negative<true>(hn::Sub(hn::Load(kFloats, from + kBlock), most[v]));
+        const Vec first = exp2_of_negative<true>(hn::Sub(score_at<kCapped>(from), most[v]));
+        const Vec second = exp2_of_negative<true>(hn::Sub(score_at<kCapped>(from + kBlock), most[v]));
         sum[v] = hn::Add(sum[v], hn::Add(first, second));
         hn::Store(bfloat16_pair(first, second), kFloats, score + r / 2 * kBlock + v * kLanes);
       }

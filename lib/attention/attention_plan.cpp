@@ -78,6 +78,8 @@ Plan::Plan(const AttentionParameters& p, int lanes)
       is_bfloat16(p.precision == AttentionPrecision::kBfloat16),
       is_linear(p.relevance == Relevance::kDotProduct && p.mask == AttentionMask::kNone),
       scale(static_cast<float>(is_exponential ? scale_of(p) * kLog2E : scale_of(p))),
+      has_ceiling(p.ceiling.has_value()),
+      ceiling(static_cast<float>(p.ceiling.value_or(0) * kLog2E)),
       relevance_weight(p.relevance_weight.begin(), p.relevance_weight.end()),
       relevance_bias(static_cast<float>(p.relevance_bias)),
       query_grid{p.queries, 1, 1},

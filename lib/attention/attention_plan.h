@@ -28,6 +28,8 @@ struct Plan {
   bool is_bfloat16;     // keys, values, queries and weights are rounded to it, in pairs
   bool is_linear;       // Q (KᵀV)
   float scale;          // of the score; with log2(e) where it is an exponent
+  bool has_ceiling;
+  float ceiling;  // of the exponent of 2
   std::vector<float> relevance_weight;
   float relevance_bias;
 

@@ -10,6 +10,7 @@
 #include "core/planes.h"
 #include "core/rounding.h"
 #include "core/workers.h"
+#include "denoise/attention_means.h"
 #include "denoise/nlm_tile.h"
 #include "nonlocal/error.h"
 
@@ -26,9 +27,10 @@ constexpr int kTilesAThread = 4;
 constexpr int kLowestTile = 64;
 
 void check_parameters(const NonLocalMeansParameters& p) {
-  const auto require = [](bool good, const std::string& expected, auto got) {
+  const auto require = [](bool good, const char* expected, auto got) {
     if (!good) {
-      throw InvalidArgument("NonLocalMeans: expected " + expected + ", got " + std::to_string(got));
+      throw InvalidArgument("NonLocalMeans: expected " + std::string(expected) + ", got " +
+                            std::to_string(got));
     }
   };
   require(p.patch_size % 2 == 1 && p.patch_size >= 1 && p.patch_size <= 15, "an odd patch_size of 1 to 15",
@@ -146,7 +148,7 @@ void check_variance(const ConstPlane& v, const ConstPlane& first) {
   }
 }
 
-void check_frame(const NonLocalMeansFrame& f) {
+void check_frame(const NonLocalMeansFrame& f, NonLocalMeansMethod method) {
   check_planes("NonLocalMeans", f.in, f.out, kMostPlanes);
   if (!f.joint_in.empty() || !f.joint_out.empty()) {
     check_planes("NonLocalMeans", f.joint_in, f.joint_out, kMostPlanes);
@@ -154,6 +156,11 @@ void check_frame(const NonLocalMeansFrame& f) {
   }
   if (f.variance.data != nullptr) {
     check_variance(f.variance, f.in[0]);
+  }
+  if (method == NonLocalMeansMethod::kAttention && (!f.joint_in.empty() || f.variance.data != nullptr)) {
+    throw InvalidArgument(
+        "NonLocalMeans: expected no joint planes and no variance of the noise with kAttention, got " +
+        std::string(f.joint_in.empty() ? "a variance" : "joint planes"));
   }
 }
 
@@ -247,6 +254,7 @@ class PlaneCopies {
 struct NonLocalMeans::State {
   TileLayout layout;
   std::vector<TileScratch> scratch;  // one a thread
+  denoise::AttentionMeans attention;
   PlaneCopies own;
   PlaneCopies joint;
 
@@ -281,7 +289,7 @@ void NonLocalMeans::filter(std::span<const ConstPlane> in, std::span<const Plane
 }
 
 void NonLocalMeans::filter(const NonLocalMeansFrame& frame, const NonLocalMeansParameters& parameters) {
-  check_frame(frame);
+  check_frame(frame, parameters.method);
   check_parameters(parameters);
   auto [in, out, joint_in, joint_out, variance] = frame;
   // Tiles read what others write.
@@ -294,6 +302,10 @@ void NonLocalMeans::filter(const NonLocalMeansFrame& frame, const NonLocalMeansP
   if (filter_h(parameters) == 0) {
     copy_planes(in, out);
     copy_planes(joint_in, joint_out);
+    return;
+  }
+  if (parameters.method == NonLocalMeansMethod::kAttention) {
+    state_->attention.filter(in, out, parameters);
     return;
   }
   state_->filter(

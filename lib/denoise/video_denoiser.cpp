@@ -66,13 +66,13 @@ Noisy fused_by(const TemporalFusion& fusion) {
 }
 
 NonLocalMeansParameters luma_parameters(const VideoDenoiserParameters& p) {
-  return {p.patch_size, p.search_size, p.sigma.largest(), p.strength, p.threads};
+  return {p.patch_size, p.search_size, p.sigma.largest(), p.strength, p.threads, p.method};
 }
 
 NonLocalMeansParameters parameters_of_chroma(const VideoDenoiserParameters& p, const ConstPlane& luma,
                                              const ConstPlane& chroma) {
-  const NonLocalMeansParameters own = {p.patch_size, p.search_size, p.chroma_sigma, p.chroma_strength,
-                                       p.threads};
+  const NonLocalMeansParameters own = {p.patch_size,      p.search_size, p.chroma_sigma,
+                                       p.chroma_strength, p.threads,     p.method};
   const auto is_half = [](int size, int whole) { return whole > 1 && size < whole; };
   return chroma_parameters(own, is_half(chroma.width, luma.width) && is_half(chroma.height, luma.height));
 }
@@ -83,10 +83,18 @@ ConstPlane cropped(ConstPlane variance, const ConstPlane& plane) {
   return variance;
 }
 
-void check(std::span<const Plane> luma, std::span<const Plane> chroma) {
+void check(std::span<const Plane> luma, std::span<const Plane> chroma, const VideoDenoiserParameters& p) {
   if (luma.empty() || luma.size() > kMostPlanes || chroma.size() == 1 || chroma.size() > 2) {
     throw InvalidArgument("VideoDenoiser: expected 1 to 4 planes of luma or RGB and 0 or 2 of chroma, got " +
                           std::to_string(luma.size()) + " and " + std::to_string(chroma.size()));
+  }
+  const bool is_attention = p.method == NonLocalMeansMethod::kAttention;
+  if (is_attention && (p.temporal || p.joint_chroma || !p.sigma.is_level())) {
+    throw InvalidArgument(std::string("VideoDenoiser: expected one sigma, without temporal and joint_chroma, "
+                                      "for kAttention, got ") +
+                          (p.temporal       ? "temporal"
+                           : p.joint_chroma ? "joint_chroma"
+                                            : "a sigma by brightness"));
   }
 }
 
@@ -182,7 +190,7 @@ void VideoDenoiser::do_not_refine() { state_->network.reset(); }
 
 void VideoDenoiser::filter(std::span<const Plane> luma, std::span<const Plane> chroma,
                            const VideoDenoiserParameters& p, std::span<const VideoFrame> ahead) {
-  check(luma, chroma);
+  check(luma, chroma, p);
   State& s = *state_;
   const Input luma_in(luma);
   const Input chroma_in(chroma);

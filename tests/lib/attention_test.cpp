@@ -208,6 +208,54 @@ TEST_P(EveryInstructionSet, BiasOfEachHeadIsItsOwn) {
   }
 }
 
+// Ceilings that all, some and none of the scores reach, and the largest score on either side of it.
+TEST_P(EveryInstructionSet, CeilingsAreTheFormula) {
+  for (const NamedRelevance& r : kRelevances) {
+    if (!reference::is_exponential(r.relevance)) {
+      continue;
+    }
+    for (const double ceiling : {-30.0, -0.5, 0.0, 1.0, 30.0}) {
+      AttentionParameters p = self_attention(19 * 17, 6);
+      p.heads = 2;
+      p.relevance = r.relevance;
+      p.ceiling = ceiling;
+      const std::string what = r.name + (", ceiling " + std::to_string(ceiling));
+      Job job(p, 0.7);
+      job.expect_right(what);
+      job.with_bias(p.queries).expect_right(what + ", bias");
+      job.with_padding().expect_right(what + ", padding");
+      p.mask = AttentionMask::kWindow;
+      p.grid = {19, 17, 1};
+      p.radius = 3;
+      Job(p, 0.7).expect_right(what + ", window");
+    }
+  }
+}
+
+// All keys that reach the ceiling have the same weight, whichever batch they come in.
+TEST_P(EveryInstructionSet, ACeilingMakesEqual) {
+  Job job({.queries = 3, .keys = 2000, .dim = 2, .scale = 1, .ceiling = 1});
+  for (int j = 0; j < 2000; ++j) {
+    job.key.at(j, 0) = static_cast<float>(j) / 16;
+    job.key.at(j, 1) = 0;
+  }
+  job.query.at(0, 0) = 1;
+  job.query.at(1, 0) = -1;
+  job.query.at(2, 0) = 0.25;
+  job.expect_right("rising");
+  job.p.ceiling = -1000;  // below all scores: a plain mean
+  const std::vector<float> mean = job.run();
+  for (int c = 0; c < 2; ++c) {
+    double sum = 0;
+    for (int j = 0; j < 2000; ++j) {
+      sum += job.value.at(j, c);
+    }
+    for (const int query : {0, 1, 2}) {
+      EXPECT_NEAR(mean[static_cast<std::size_t>(2 * query + c)], sum / 2000, 1e-5);
+    }
+  }
+}
+
 // Of a query whose keys are all hidden, however they are, nothing is averaged.
 TEST_P(EveryInstructionSet, NoKeysGiveZeros) {
   for (const NamedRelevance& r : kRelevances) {
@@ -285,7 +333,9 @@ TEST(Attention, ThreadsDoNotMatter) {
   window.radius = 5;
   AttentionParameters dot = self_attention(3000, 24);
   dot.relevance = Relevance::kDotProduct;
-  for (const AttentionParameters& p : {self_attention(1500, 24), window, dot}) {
+  AttentionParameters capped = window;
+  capped.ceiling = 0;
+  for (const AttentionParameters& p : {self_attention(1500, 24), window, capped, dot}) {
     for (const AttentionPrecision precision : precisions()) {
       Job job(p);
       const std::vector<float> alone = job.run(precision, 1);
@@ -440,6 +490,11 @@ TEST(Attention, RefusesParametersThatMakeNoSense) {
   for (const auto& spoil : std::vector<std::function<void(P&)>>{
            [](P& p) { p.keys = -1; }, [](P& p) { p.dim = 0; }, [](P& p) { p.value_dim = -1; },
            [](P& p) { p.heads = 0; }, [](P& p) { p.heads = p.dim = 1 << 15; }, [](P& p) { p.threads = -1; },
+           [](P& p) { p.ceiling = NAN; }, [](P& p) { p.ceiling = INFINITY; },
+           [](P& p) {
+             p.relevance = Relevance::kDotProduct;
+             p.ceiling = 0;
+           },
            [](P& p) { p.scale = NAN; }, [](P& p) { p.relevance_bias = INFINITY; }}) {
     EXPECT_NE(message(spoil), "nothing was thrown");
   }

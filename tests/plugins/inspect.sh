@@ -33,7 +33,7 @@ expect_of() { # PROPERTY PATTERN
   grep -qE "$2" <<<"$(property "$1")" || fail "$1: expected '$2' in:" "$(property "$1")"
 }
 playing='changeable in NULL, READY, PAUSED or PLAYING state'
-for name in sigma strength chroma-strength patch-size search-size preset; do
+for name in sigma strength chroma-strength patch-size search-size preset method; do
   expect_of "$name" "controllable, $playing"
 done
 for name in n-threads message adaptive; do
@@ -41,7 +41,7 @@ for name in n-threads message adaptive; do
 done
 expect_of noise-level 'flags: readable$'
 # A blurb is the manual: it names the unit, the range and the default.
-for name in sigma strength chroma-strength patch-size search-size preset n-threads noise-level message adaptive; do
+for name in sigma strength chroma-strength patch-size search-size preset n-threads noise-level message adaptive method; do
   expect_of "$name" '(8-bit code values|without unit|in samples|as a count|true.* or false)'
   expect_of "$name" '(default|Default:)'
 done

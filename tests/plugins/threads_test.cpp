@@ -74,7 +74,7 @@ struct Knob {
   Choices values;
 };
 
-const std::array<Knob, 10> kKnobs = {{
+const std::array<Knob, 11> kKnobs = {{
     {"sigma", {"-1", "0", "7.5", "30"}},
     {"strength", {"0", "0.5", "1", "3"}},
     {"chroma-strength", {"0", "1", "2"}},
@@ -85,6 +85,7 @@ const std::array<Knob, 10> kKnobs = {{
     {"n-threads", {"0", "1", "2", "3"}},
     {"message", {"true", "false"}},
     {"adaptive", {"true", "false"}},
+    {"method", {"direct", "attention"}},
 }};
 
 void turn_knobs(GstElement* element, unsigned seed, const std::atomic<bool>& done) {

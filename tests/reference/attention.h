@@ -75,6 +75,7 @@ inline std::vector<double> attention(const AttentionParameters& p, const Attenti
         if (in.bias.data != nullptr) {
           score[j] += in.bias.row(in.bias.rows == p.queries ? i : head * p.queries + i)[j];
         }
+        score[j] = std::min(score[j], p.ceiling.value_or(std::numeric_limits<double>::infinity()));
       }
       // The largest exponent is taken out of numerator and denominator: doubles end at e^709.
       const double most = *std::max_element(score.begin(), score.end());

@@ -101,6 +101,17 @@ TEST_F(BenchTest, JointChromaIsAnotherFilter) {
   EXPECT_NE(separate["psnr_vs_exact"], joint["psnr_vs_exact"]);
 }
 
+TEST_F(BenchTest, AttentionIsExact) {
+  for (const std::string format : {"GRAY8", "I420", "I420_10LE"}) {
+    const json direct = bench("--frames 1 --format " + format);
+    const json attention = bench("--frames 1 --method attention --format " + format);
+    EXPECT_EQ(direct["method"], "direct");
+    EXPECT_EQ(attention["method"], "attention");
+    EXPECT_GE(attention["psnr_vs_exact"], direct["psnr_vs_exact"]) << format;
+    EXPECT_LT(attention["largest_error"], 0.51) << format;
+  }
+}
+
 TEST_F(BenchTest, SameSeedGivesTheSameFrames) {
   const json once = bench("--frames 1");
   const json again = bench("--frames 2 --threads 1");
@@ -200,6 +211,9 @@ TEST_F(BenchTest, RefusesWhatCannotBe) {
   expect_refusal("denoise --size 8x64", "^nonlocal: --size takes", 1);
   expect_refusal("denoise --size 64x99999", "^nonlocal: --size takes", 1);
   expect_refusal("denoise --size 4096x64 --plot p.png", "^nonlocal: --size .* to 2048 with --plot", 1);
+  expect_refusal("denoise --method attention --chroma joint",
+                 "^nonlocal: --method attention takes chroma by weights of its own", 1);
+  expect_refusal("denoise --method both", "--method: both not in .*direct,attention", 2);
   expect_refusal("denoise --patch 8", "^nonlocal: --patch takes an odd number from 1 to 15, not 8", 1);
   expect_refusal("denoise --patch -3", "^nonlocal: --patch takes", 1);
   expect_refusal("denoise --search 65", "^nonlocal: --search takes an odd number from 3 to 63, not 65", 1);

@@ -39,6 +39,7 @@ struct BenchOptions {
   double sigma = 25;
   std::string format = "GRAY8";
   std::string chroma = "separate";
+  std::string method = "direct";
   int threads = 0;
   std::string isa;
   int frames = 0;      // 0: as many as `seconds` hold
@@ -49,7 +50,11 @@ struct BenchOptions {
   bool quiet = false;
 
   [[nodiscard]] NonLocalMeansParameters parameters() const {
-    return {.patch_size = patch, .search_size = search, .sigma = sigma, .threads = threads};
+    return {.patch_size = patch,
+            .search_size = search,
+            .sigma = sigma,
+            .threads = threads,
+            .method = method == "attention" ? NonLocalMeansMethod::kAttention : NonLocalMeansMethod::kDirect};
   }
   [[nodiscard]] bool is_joint() const { return chroma == "joint"; }
   [[nodiscard]] bool shows_no_progress() const { return quiet || as_json; }
@@ -108,6 +113,8 @@ void check(BenchOptions& options) {
     throw Failure(formatted("--patch takes an odd number from 1 to 15, not %d", options.patch));
   if (!is_odd_within(options.search, 3, 63))
     throw Failure(formatted("--search takes an odd number from 3 to 63, not %d", options.search));
+  if (options.is_joint() && options.method == "attention")
+    throw Failure("--method attention takes chroma by weights of its own, not --chroma joint");
   if (!options.plot.empty()) check_png_name(options.plot);
   force_instruction_set(options.isa);
   if (options.threads == 0) options.threads = std::max(1, int(std::thread::hardware_concurrency()));
@@ -349,6 +356,7 @@ json as_json(const BenchOptions& options, const BenchResult& result) {
       {"size", options.size_name()},
       {"format", options.format},
       {"chroma", options.chroma},
+      {"method", options.method},
       {"patch", options.patch},
       {"search", options.search},
       {"sigma", options.sigma},
@@ -379,9 +387,10 @@ std::string peer_text(const PeerResult& peer, double our_ms) {
 
 void print(const BenchOptions& options, const BenchResult& result) {
   const Rates rates(options, result);
-  std::printf("frame      %s %s, noise sigma %g; patch %d, search %d%s\n", options.size_name().c_str(),
+  std::printf("frame      %s %s, noise sigma %g; patch %d, search %d%s%s\n", options.size_name().c_str(),
               options.format.c_str(), options.sigma, options.patch, options.search,
-              options.is_joint() ? ", chroma by luma's weights" : "");
+              options.is_joint() ? ", chroma by luma's weights" : "",
+              options.method == "attention" ? ", by attention" : "");
   std::printf("runs on    %s, %d thread%s\n", result.isa.c_str(), options.threads,
               options.threads == 1 ? "" : "s");
   std::printf("speed      %.2f ms a frame (median of %d; fastest %.2f), %.1f fps\n", rates.ms,
@@ -430,6 +439,9 @@ void add_denoise(CLI::App& bench) {
       ->capture_default_str();
   command->add_option("--chroma", options->chroma, "Chroma by weights of its own, or by luma's")
       ->check(CLI::IsMember({"separate", "joint"}))
+      ->capture_default_str();
+  command->add_option("--method", options->method, "Averages offset by offset, or by the attention core")
+      ->check(CLI::IsMember({"direct", "attention"}))
       ->capture_default_str();
   command->add_option("--threads", options->threads, "Threads to filter with; 0: all")
       ->check(CLI::Range(0, 256))

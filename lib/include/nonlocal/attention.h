@@ -73,6 +73,9 @@ struct AttentionParameters {
   // kConcatenation: 2 dim weights; kAdditive: dim. The same for every head, copied. Else none.
   std::span<const float> relevance_weight = {};
   double relevance_bias = 0;  // w_0 of kConcatenation
+  // The largest exponent: f = exp(min(s q·k + b_ij, ceiling)), so that all keys from some likeness on count
+  // the same. -1e30 to 1e30; only for relevances that are exponentials.
+  std::optional<double> ceiling = std::nullopt;
 
   AttentionMask mask = AttentionMask::kNone;
   // kWindow: the key is at most `radius` columns and rows and `frame_radius` frames from the query, on this

@@ -16,6 +16,12 @@
 
 namespace nonlocal {
 
+// How the averages are computed: the same ones, but for rounding.
+enum class NonLocalMeansMethod {
+  kDirect,     // patches are compared offset by offset, in integers
+  kAttention,  // as attention.h's: embedded patches are queries and keys, samples are values; floats, slower
+};
+
 struct NonLocalMeansParameters {
   int patch_size = 5;    // odd, 1 to 15; 1 compares single pixels: exp(-(I_i - I_j)² / h²)
   int search_size = 21;  // odd, 3 to 63: the window's width and height
@@ -23,6 +29,7 @@ struct NonLocalMeansParameters {
   double strength =
       1;            // 0 (no filtering) to 10: multiplies h; 1 is the best for Gaussian noise of this sigma
   int threads = 0;  // 0: as many as the machine has; the output does not depend on it
+  NonLocalMeansMethod method = NonLocalMeansMethod::kDirect;
 
   bool operator==(const NonLocalMeansParameters&) const = default;
 };
@@ -72,7 +79,9 @@ class NONLOCAL_API NonLocalMeans {
   NonLocalMeans(NonLocalMeans&&) noexcept;
   NonLocalMeans& operator=(NonLocalMeans&&) noexcept;
 
-  // Sizes from 1 x 1 on. Throws InvalidArgument if the planes do not fit or a parameter is out of range.
+  // Sizes from 1 x 1 on. Throws InvalidArgument if the planes do not fit or a parameter is out of range, and
+  // for joint planes and a variance with kAttention: windows of joint planes are not square in their samples,
+  // and h² sqrt(v(x) v(y)) makes the weights' exponent no inner product.
   void filter(const NonLocalMeansFrame& frame, const NonLocalMeansParameters& parameters);
 
   // The same for planes that share their weights, alone.

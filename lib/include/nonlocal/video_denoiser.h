@@ -8,6 +8,7 @@
 
 #include "nonlocal/export.h"
 #include "nonlocal/noise_estimate.h"
+#include "nonlocal/non_local_means.h"
 #include "nonlocal/plane.h"
 #include "nonlocal/refinement.h"
 
@@ -29,6 +30,8 @@ struct VideoDenoiserParameters {
   bool joint_chroma = false;  // chroma is averaged with the weights of luma
   bool temporal = true;       // fuses frames; where it is false each is filtered by itself
   int threads = 0;            // 0: as many as the machine has; the output does not depend on it
+  // kAttention takes one sigma for the frame, and neither joint_chroma nor temporal.
+  NonLocalMeansMethod method = NonLocalMeansMethod::kDirect;
 };
 
 // A frame to be read: planes as VideoDenoiser::filter() takes them.
