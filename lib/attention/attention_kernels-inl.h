@@ -54,19 +54,21 @@ struct PairProduct {
 };
 #endif
 
-// c[r][lanes] = scale c[r][lanes] + sum_k a[r][k] b[k][lanes] for kRows rows; without `scale`, c's first
-// value does not count. a[r][k] lies at a[r * stride + k], or where kSideBySide at a[k * stride + r].
+// c[r][lanes] = scale[lanes] from[r][lanes] + sum_k a[r][k] b[k][lanes] for kCount rows. Without `from` sums
+// begin with 0, without `scale` with what `from` has; it may be c. a[r][k] lies at a[r * stride + k], or
+// where kSideBySide at a[k * stride + r].
 template <class Product, int kCount, bool kSideBySide>
 HWY_INLINE void multiply_rows(const float* HWY_RESTRICT a, ptrdiff_t stride, const float* HWY_RESTRICT b,
-                              int depth, const float* scale, float* HWY_RESTRICT c) {
+                              int depth, const float* from, const float* scale, float* c) {
   Vec sum[kCount][kVectors];
   HWY_UNROLL(8)
   for (int r = 0; r < kCount; ++r) {
     HWY_UNROLL(3)
     for (int v = 0; v < kVectors; ++v) {
-      sum[r][v] = scale == nullptr ? hn::Zero(kFloats)
-                                   : hn::Mul(hn::Load(kFloats, scale + v * kLanes),
-                                             hn::Load(kFloats, c + r * kBlock + v * kLanes));
+      sum[r][v] = from == nullptr ? hn::Zero(kFloats) : hn::Load(kFloats, from + r * kBlock + v * kLanes);
+      if (scale != nullptr) {
+        sum[r][v] = hn::Mul(hn::Load(kFloats, scale + v * kLanes), sum[r][v]);
+      }
     }
   }
   for (int k = 0; k < depth; ++k) {
@@ -96,37 +98,39 @@ HWY_INLINE void multiply_rows(const float* HWY_RESTRICT a, ptrdiff_t stride, con
 
 // The same for any number of rows.
 template <class Product, bool kSideBySide>
-void multiply(const float* a, ptrdiff_t stride, const float* b, int depth, const float* scale, float* c,
-              int rows) {
+void multiply(const float* a, ptrdiff_t stride, const float* b, int depth, const float* from,
+              const float* scale, float* c, int rows) {
   const ptrdiff_t step = kSideBySide ? 1 : stride;
+  const auto begin = [from](int r) { return from == nullptr ? nullptr : from + r * kBlock; };
   int r = 0;
   for (; r + kRows <= rows; r += kRows) {
-    multiply_rows<Product, kRows, kSideBySide>(a + r * step, stride, b, depth, scale, c + r * kBlock);
+    multiply_rows<Product, kRows, kSideBySide>(a + r * step, stride, b, depth, begin(r), scale,
+                                               c + r * kBlock);
   }
   if (kRows == 8 && r + 4 <= rows) {
-    multiply_rows<Product, 4, kSideBySide>(a + r * step, stride, b, depth, scale, c + r * kBlock);
+    multiply_rows<Product, 4, kSideBySide>(a + r * step, stride, b, depth, begin(r), scale, c + r * kBlock);
     r += 4;
   }
   for (; r + 2 <= rows; r += 2) {
-    multiply_rows<Product, 2, kSideBySide>(a + r * step, stride, b, depth, scale, c + r * kBlock);
+    multiply_rows<Product, 2, kSideBySide>(a + r * step, stride, b, depth, begin(r), scale, c + r * kBlock);
   }
   if (r < rows) {
-    multiply_rows<Product, 1, kSideBySide>(a + r * step, stride, b, depth, scale, c + r * kBlock);
+    multiply_rows<Product, 1, kSideBySide>(a + r * step, stride, b, depth, begin(r), scale, c + r * kBlock);
   }
 }
 
 // In either precision.
 template <bool kSideBySide>
 void multiply(bool is_bfloat16, const float* a, ptrdiff_t stride, const float* b, int depth,
-              const float* scale, float* c, int rows) {
+              const float* from, const float* scale, float* c, int rows) {
 #if NONLOCAL_ATTENTION_BFLOAT16
   if (is_bfloat16) {
-    multiply<PairProduct, kSideBySide>(a, stride, b, depth, scale, c, rows);
+    multiply<PairProduct, kSideBySide>(a, stride, b, depth, from, scale, c, rows);
     return;
   }
 #endif
   static_cast<void>(is_bfloat16);
-  multiply<FloatProduct, kSideBySide>(a, stride, b, depth, scale, c, rows);
+  multiply<FloatProduct, kSideBySide>(a, stride, b, depth, from, scale, c, rows);
 }
 
 // 2^x for x <= 0, 0 below -126. The polynomials are those whose largest relative error over half an octave to
@@ -265,6 +269,18 @@ HWY_INLINE void lanes_to_pairs(float* lanes, int columns) {
       hn::Store(bfloat16_pair(hn::Load(kFloats, first), second), kFloats,
                 lanes + c / 2 * kBlock + v * kLanes);
     }
+  }
+}
+
+// Pairs become themselves times `scale`.
+HWY_INLINE void scale_pairs(float* lanes, int rows, float scale) {
+  const Words w;
+  const Vec factor = hn::Set(kFloats, scale);
+  for (int i = 0; i < rows * kBlock; i += kLanes) {
+    const auto both = hn::BitCast(w, hn::Load(kFloats, lanes + i));
+    const Vec first = hn::BitCast(kFloats, hn::ShiftLeft<16>(both));
+    const Vec second = hn::BitCast(kFloats, hn::And(both, hn::Set(w, 0xFFFF0000u)));
+    hn::Store(bfloat16_pair(hn::Mul(first, factor), hn::Mul(second, factor)), kFloats, lanes + i);
   }
 }
 
