@@ -21,16 +21,17 @@ using Vec = hn::Vec<Floats>;
 using Words = hn::ScalableTag<uint32_t>;
 
 // A block is kVectors vectors of queries; kRows x kVectors sums stay in registers, of which there are 32
-// or 16.
+// or 16. With vectors of 16 lanes a block is a window of 8 x 8.
 constexpr Floats kFloats;
 constexpr int kLanes = static_cast<int>(HWY_LANES(float));
-constexpr int kVectors = 3;
-constexpr int kBlock = kVectors * kLanes;
 #if HWY_TARGET <= HWY_AVX3 || HWY_ARCH_ARM_A64
-constexpr int kRows = 8;
+constexpr int kVectors = 4;
+constexpr int kRows = 6;
 #else
+constexpr int kVectors = 3;
 constexpr int kRows = 4;
 #endif
+constexpr int kBlock = kVectors * kLanes;
 
 // Highway 1.0.3 has no bfloat16 products, and compilers ask for a target that its classes do not have.
 #undef NONLOCAL_ATTENTION_BFLOAT16
@@ -63,7 +64,7 @@ HWY_INLINE void multiply_rows(const float* HWY_RESTRICT a, ptrdiff_t stride, con
   Vec sum[kCount][kVectors];
   HWY_UNROLL(8)
   for (int r = 0; r < kCount; ++r) {
-    HWY_UNROLL(3)
+    HWY_UNROLL(4)
     for (int v = 0; v < kVectors; ++v) {
       sum[r][v] = from == nullptr ? hn::Zero(kFloats) : hn::Load(kFloats, from + r * kBlock + v * kLanes);
       if (scale != nullptr) {
@@ -73,14 +74,14 @@ HWY_INLINE void multiply_rows(const float* HWY_RESTRICT a, ptrdiff_t stride, con
   }
   for (int k = 0; k < depth; ++k) {
     Vec lanes[kVectors];
-    HWY_UNROLL(3)
+    HWY_UNROLL(4)
     for (int v = 0; v < kVectors; ++v) {
       lanes[v] = hn::Load(kFloats, b + k * kBlock + v * kLanes);
     }
     HWY_UNROLL(8)
     for (int r = 0; r < kCount; ++r) {
       const Vec cell = hn::Set(kFloats, kSideBySide ? a[r] : a[r * stride]);
-      HWY_UNROLL(3)
+      HWY_UNROLL(4)
       for (int v = 0; v < kVectors; ++v) {
         sum[r][v] = Product::add(cell, lanes[v], sum[r][v]);
       }
@@ -89,7 +90,7 @@ HWY_INLINE void multiply_rows(const float* HWY_RESTRICT a, ptrdiff_t stride, con
   }
   HWY_UNROLL(8)
   for (int r = 0; r < kCount; ++r) {
-    HWY_UNROLL(3)
+    HWY_UNROLL(4)
     for (int v = 0; v < kVectors; ++v) {
       hn::Store(sum[r][v], kFloats, c + r * kBlock + v * kLanes);
     }
@@ -107,7 +108,7 @@ void multiply(const float* a, ptrdiff_t stride, const float* b, int depth, const
     multiply_rows<Product, kRows, kSideBySide>(a + r * step, stride, b, depth, begin(r), scale,
                                                c + r * kBlock);
   }
-  if (kRows == 8 && r + 4 <= rows) {
+  if (kRows > 4 && r + 4 <= rows) {
     multiply_rows<Product, 4, kSideBySide>(a + r * step, stride, b, depth, begin(r), scale, c + r * kBlock);
     r += 4;
   }
@@ -139,6 +140,16 @@ void multiply(bool is_bfloat16, const float* a, ptrdiff_t stride, const float* b
 template <bool kCoarse = false>
 HWY_INLINE Vec exp2_of_negative(Vec x) {
   const Floats d;
+#if NONLOCAL_ATTENTION_BFLOAT16
+  if constexpr (kCoarse) {
+    // x - floor(x), and a product with 2^floor(x), have instructions of their own.
+    const Vec f{_mm512_reduce_ps(x.raw, 0x09)};
+    Vec p = hn::MulAdd(hn::Set(d, 0.07802452147006989f), f, hn::Set(d, 0.22606715559959412f));
+    p = hn::MulAdd(p, f, hn::Set(d, 0.6958335041999817f));
+    p = hn::MulAdd(p, f, hn::Set(d, 0.9999251961708069f));
+    return Vec{_mm512_scalef_ps(p.raw, x.raw)};
+  }
+#endif
   // What is added leaves the nearest integer in the low bits.
   const Vec shifter = hn::Set(d, 12582912.0f);  // 1.5 * 2^23
   const Vec shifted = hn::Add(x, shifter);
@@ -230,9 +241,11 @@ HWY_INLINE void rows_to_lanes(const float* const* rows, int columns, float* lane
       }
     }
   }
-  for (; lane < kBlock; ++lane) {
-    for (int c = 0; c < columns; ++c) {
-      lanes[c * kBlock + lane] = rows[lane][c];
+  if constexpr (kBlock % 4 != 0) {
+    for (; lane < kBlock; ++lane) {
+      for (int c = 0; c < columns; ++c) {
+        lanes[c * kBlock + lane] = rows[lane][c];
+      }
     }
   }
 }
@@ -252,9 +265,11 @@ HWY_INLINE void lanes_to_rows(const float* lanes, int columns, float* const* row
       }
     }
   }
-  for (; lane < kBlock; ++lane) {
-    for (int c = 0; c < columns; ++c) {
-      rows[lane][c] = lanes[c * kBlock + lane];
+  if constexpr (kBlock % 4 != 0) {
+    for (; lane < kBlock; ++lane) {
+      for (int c = 0; c < columns; ++c) {
+        rows[lane][c] = lanes[c * kBlock + lane];
+      }
     }
   }
 }
