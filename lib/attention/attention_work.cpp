@@ -99,6 +99,7 @@ namespace attention {
 LaneBias::LaneBias(const AttentionParameters& parameters, const ConstMatrix& bias) {
   const Kernels kernels = attention::kernels();
   const Plan plan(checked(parameters), kernels.block);
+  block_ = plan.block;
   lanes_.allocate(static_cast<std::size_t>(plan.heads) * static_cast<std::size_t>(plan.blocks) *
                   static_cast<std::size_t>(round_up(plan.keys, 2)) * static_cast<std::size_t>(plan.block));
   kernels.lay_out_bias(plan, bias, lanes_.data());
@@ -130,6 +131,10 @@ bool Work::takes_pairs() const {
 
 Call Work::call(const AttentionInput& input, bool has_pairs_in, const Matrix& out, bool has_pairs_out,
                 const LaneBias* bias) {
+  if (bias != nullptr && bias->block() != plan_.block) {
+    throw InvalidArgument("Attention: expected a bias laid out for blocks of " + std::to_string(plan_.block) +
+                          " queries, got one for " + std::to_string(bias->block()));
+  }
   const auto padded =
       std::count_if(input.padding.begin(), input.padding.end(), [](auto p) { return p != 0; });
   // Keys come in pairs of neighbours: there is one for each of an even number.

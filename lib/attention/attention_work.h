@@ -16,8 +16,10 @@ class LaneBias {
   // For queries and keys of the shape that `parameters` have, `bias` as in AttentionInput.
   LaneBias(const AttentionParameters& parameters, const ConstMatrix& bias);
   [[nodiscard]] const float* data() const { return lanes_.data(); }
+  [[nodiscard]] int block() const { return block_; }
 
  private:
+  int block_;
   AlignedBuffer<float> lanes_;
 };
 
@@ -34,7 +36,7 @@ class Work {
   // is even.
   [[nodiscard]] bool takes_pairs() const;
 
-  // The matrices are not checked.
+  // The matrices are not checked. Throws InvalidArgument if `bias` was made for another instruction set.
   Call call(const AttentionInput& input, bool has_pairs_in, const Matrix& out, bool has_pairs_out,
             const LaneBias* bias = nullptr);
 
