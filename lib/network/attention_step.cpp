@@ -2,306 +2,188 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
 #include <cstring>
 #include <memory>
 
+#include "attention/attention_work.h"
+#include "core/aligned_buffer.h"
 #include "core/rounding.h"
 #include "network/bfloat16.h"
-#include "network/onednn.h"
-#include "network/pixels.h"
+#include "network/positions.h"
 
 namespace nonlocal::network {
 namespace {
 
-using dnnl::memory;
-using Dims = memory::dims;
-using Type = memory::data_type;
+using attention::Call;
+using attention::LaneBias;
+using attention::Scratch;
+using attention::Work;
 
-// Scores of a block of queries with all keys, in bytes: they stay in the cache while the keys are few.
-constexpr std::size_t kScoreBytes = std::size_t{1} << 20;
-constexpr int kMostRows = 64;
-constexpr std::size_t kAlignment = 64;
-
-Type type_of(const TensorView& view) { return view.is_wide ? Type::f32 : Type::bf16; }
-
-// Tokens of which each has its channels side by side.
-struct Tokens {
-  int count;
-  int channels;  // of all heads
-  int pitch;
-};
-
-dnnl::primitive_attr attributes(float scale) {
-  dnnl::primitive_attr made;
-  made.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  if (scale != 1) {
-    made.set_output_scales(0, {scale});
+AttentionParameters parameters_of(const Op& op, int queries, int keys, const TensorView& key,
+                                  const TensorView& value) {
+  static constexpr float kOnes[] = {1, 1};
+  AttentionParameters p{
+      .queries = queries,
+      .keys = keys,
+      .dim = key.channels / op.heads,
+      .value_dim = value.channels / op.heads,
+      .heads = op.heads,
+      .precision = key.is_wide ? AttentionPrecision::kFloat32 : AttentionPrecision::kAutomatic,
+      .threads = 1,
+  };
+  switch (op.function) {
+    case AttentionFunction::kSoftmax:
+      p.relevance = Relevance::kGaussian;
+      p.scale = op.score_scale;
+      break;
+    case AttentionFunction::kDotProduct:
+      p.relevance = Relevance::kDotProduct;
+      break;
+    case AttentionFunction::kSumRelu:
+      p.relevance = Relevance::kConcatenation;
+      p.relevance_weight = kOnes;
+      break;
   }
-  return made;
+  return p;
 }
 
-// A product of matrices whose places are told at each run.
-class Product {
- public:
-  Product(const memory::desc& a, const memory::desc& b, const memory::desc& out, float scale)
-      : description_({a, b, out}, attributes(scale), cpu()),
-        primitive_(description_),
-        stream_(cpu()),
-        memory_{memory(a, cpu(), nullptr), memory(b, cpu(), nullptr), memory(out, cpu(), nullptr),
-                memory(description_.scratchpad_desc(), cpu(), nullptr)} {
-    constexpr int kNames[] = {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST, DNNL_ARG_SCRATCHPAD};
-    for (int i = 0; i < 4; ++i) {
-      arguments_[i] = {kNames[i], memory_[i].get()};
+// A tensor's positions, one after another, as attention takes them: as they lie, or as floats beside.
+struct Features {
+  Features(const TensorView& from, int count, bool as_they_lie)
+      : view(from), rows(count), is_copied(!as_they_lie && !from.is_wide) {
+    if (is_copied) {
+      floats.allocate(values(rows));
     }
   }
-  Product(const Product&) = delete;
-  Product& operator=(const Product&) = delete;
 
-  [[nodiscard]] std::size_t scratch_bytes() const { return description_.scratchpad_desc().get_size(); }
+  [[nodiscard]] std::size_t values(int count) const { return static_cast<std::size_t>(count) * view.pitch; }
 
-  bool run(const std::byte* a, const std::byte* b, std::byte* out, std::byte* scratch) {
-    const std::byte* places[] = {a, b, out, scratch};
-    for (int i = 0; i < 4; ++i) {
-      dnnl_memory_set_data_handle(memory_[i].get(), const_cast<std::byte*>(places[i]));
+  // Cells are pairs of bfloat16 where they lie so.
+  [[nodiscard]] Matrix matrix() {
+    if (is_copied) {
+      return {floats.data(), rows, view.channels, view.pitch};
     }
-    return dnnl_primitive_execute(primitive_.get(), stream_.get(), 4, arguments_) == dnnl_success;
+    const int cell = view.is_wide ? 1 : 2;
+    return {reinterpret_cast<float*>(view.data), rows, view.channels / cell, view.pitch / cell};
   }
 
- private:
-  dnnl::matmul::primitive_desc description_;
-  dnnl::matmul primitive_;
-  dnnl::stream stream_;
-  memory memory_[4];
-  dnnl_exec_arg_t arguments_[4];
+  // Between the tensor and the floats, of positions first to end - 1.
+  void widen(int first, int end) {
+    if (is_copied) {
+      load_values(view, place(first), 1, static_cast<int>(values(end - first)),
+                  floats.data() + values(first));
+    }
+  }
+  void narrow(int first, int end) {
+    if (is_copied) {
+      store_values(floats.data() + values(first), static_cast<int>(values(end - first)), view, place(first),
+                   1);
+    }
+  }
+
+  [[nodiscard]] std::byte* place(int row) const {
+    return view.data + static_cast<std::size_t>(row) * view.position_bytes();
+  }
+
+  TensorView view;
+  int rows;
+  bool is_copied;
+  AlignedBuffer<float> floats;
 };
 
-// exp(s - most) over their sum, along rows of `count`.
-class Softmax {
- public:
-  Softmax(int rows, int count)
-      : description_({dnnl::prop_kind::forward_inference,
-                      memory::desc({rows, count}, Type::f32, memory::format_tag::ab), 1},
-                     attributes(1), cpu()),
-        primitive_(description_),
-        stream_(cpu()),
-        scores_(description_.src_desc(), cpu(), nullptr),
-        scratch_(description_.scratchpad_desc(), cpu(), nullptr) {}
+// Attention, its tensors, and what stands between them.
+struct Bound {
+  Bound(const Op& op, int queries, int keys, const TensorView& q, const TensorView& k, const TensorView& v,
+        const TensorView& o, const LaneBias* bias)
+      : work(parameters_of(op, queries, keys, k, v)),
+        query(q, queries, work.takes_pairs()),
+        key(k, keys, work.takes_pairs()),
+        value(v, keys, work.takes_pairs()),
+        out(o, queries, work.takes_pairs()),
+        call(work.call({query.matrix(), key.matrix(), value.matrix()}, is_in_pairs(query), out.matrix(),
+                       is_in_pairs(out), bias)) {}
 
-  [[nodiscard]] std::size_t scratch_bytes() const { return description_.scratchpad_desc().get_size(); }
+  static bool is_in_pairs(const Features& f) { return !f.view.is_wide && !f.is_copied; }
 
-  bool run(float* scores, std::byte* scratch) {
-    dnnl_memory_set_data_handle(scores_.get(), scores);
-    dnnl_memory_set_data_handle(scratch_.get(), scratch);
-    const dnnl_exec_arg_t arguments[] = {
-        {DNNL_ARG_SRC, scores_.get()}, {DNNL_ARG_DST, scores_.get()}, {DNNL_ARG_SCRATCHPAD, scratch_.get()}};
-    return dnnl_primitive_execute(primitive_.get(), stream_.get(), 3, arguments) == dnnl_success;
-  }
-
- private:
-  dnnl::softmax_forward::primitive_desc description_;
-  dnnl::softmax_forward primitive_;
-  dnnl::stream stream_;
-  memory scores_;
-  memory scratch_;
+  Work work;
+  Features query, key, value, out;
+  Call call;
 };
 
-// A block of `rows` queries, of one head, against all keys.
-class Block {
- public:
-  Block(const Op& op, int rows, const Tokens& queries, const Tokens& keys, const Tokens& values,
-        const Tokens& out, Type type, Type out_type)
-      : op_(op), rows_(rows), keys_(keys.count), is_wide_(type == Type::f32) {
-    const int d = queries.channels / op.heads;
-    const int d_v = values.channels / op.heads;
-    const float scale = op.function == AttentionFunction::kDotProduct ? 1.0F / static_cast<float>(keys.count)
-                                                                      : op.score_scale;
-    if (op.function != AttentionFunction::kSumRelu) {
-      scores_ =
-          std::make_unique<Product>(memory::desc({rows, d}, type, Dims{queries.pitch, 1}),
-                                    memory::desc({d, keys.count}, type, Dims{1, keys.pitch}),
-                                    memory::desc({rows, keys.count}, Type::f32, Dims{keys.count, 1}), scale);
-    }
-    if (op.function == AttentionFunction::kSoftmax) {
-      softmax_ = std::make_unique<Softmax>(rows, keys.count);
-    }
-    sums_ = std::make_unique<Product>(memory::desc({rows, keys.count}, type, Dims{keys.count, 1}),
-                                      memory::desc({keys.count, d_v}, type, Dims{values.pitch, 1}),
-                                      memory::desc({rows, d_v}, out_type, Dims{out.pitch, 1}), 1);
+constexpr int kPositions = 4096;  // that a step widens or narrows
+
+// Steps that call work(first, end) for pieces of `count` positions.
+template <typename Work>
+void add_pieces(Stage& stage, int count, const Work& work) {
+  for (int first = 0; first < count; first += kPositions) {
+    stage.push_back({0, [work, first, end = std::min(first + kPositions, count)](std::byte*) {
+                       work(first, end);
+                       return true;
+                     }});
   }
-
-  [[nodiscard]] int rows() const { return rows_; }
-  [[nodiscard]] std::size_t scratch_bytes() const {
-    const std::size_t products = std::max(scores_ ? scores_->scratch_bytes() : 0, sums_->scratch_bytes());
-    return score_bytes() + weight_bytes() + std::max(products, softmax_ ? softmax_->scratch_bytes() : 0);
-  }
-
-  // Where the head's channels of the first query, key, value and output are.
-  bool run(int head, const std::byte* query, std::size_t query_bytes, const std::byte* key,
-           std::size_t key_bytes, const std::byte* value, std::byte* out, std::byte* scratch) {
-    auto* scores = reinterpret_cast<float*>(scratch);
-    std::byte* weights = is_wide_ ? scratch : scratch + score_bytes();
-    std::byte* rest = scratch + score_bytes() + weight_bytes();
-    if (scores_ && !scores_->run(query, key, scratch, rest)) {
-      return false;
-    }
-    if (!scores_) {
-      sum_relu(query, query_bytes, key, key_bytes, scores);
-    }
-    if (!op_.position_bias.empty()) {
-      const std::size_t count = static_cast<std::size_t>(rows_) * keys_;
-      add(op_.position_bias.data() + head * count, static_cast<int>(count), scores);
-    }
-    if (softmax_ && !softmax_->run(scores, rest)) {
-      return false;
-    }
-    if (!is_wide_) {
-      convert(scores, 0, 1, rows_ * keys_, reinterpret_cast<std::uint16_t*>(weights));
-    }
-    return sums_->run(weights, value, out, rest);
-  }
-
- private:
-  [[nodiscard]] std::size_t score_bytes() const {
-    return round_up(static_cast<std::size_t>(rows_) * keys_ * sizeof(float), kAlignment);
-  }
-  [[nodiscard]] std::size_t weight_bytes() const {
-    return is_wide_ ? 0 : round_up(static_cast<std::size_t>(rows_) * keys_ * 2, kAlignment);
-  }
-
-  [[nodiscard]] float number(const std::byte* at) const {
-    return is_wide_ ? *reinterpret_cast<const float*>(at) : *reinterpret_cast<const Bfloat16*>(at);
-  }
-
-  void sum_relu(const std::byte* query, std::size_t query_bytes, const std::byte* key, std::size_t key_bytes,
-                float* scores) const {
-    const float scale = 1.0F / static_cast<float>(keys_);
-    for (int i = 0; i < rows_; ++i) {
-      const float q = number(query + static_cast<std::size_t>(i) * query_bytes);
-      for (int j = 0; j < keys_; ++j) {
-        *scores++ = std::max(q + number(key + static_cast<std::size_t>(j) * key_bytes), 0.0F) * scale;
-      }
-    }
-  }
-
-  const Op& op_;
-  int rows_;
-  int keys_;
-  bool is_wide_;
-  std::unique_ptr<Product> scores_;
-  std::unique_ptr<Softmax> softmax_;
-  std::unique_ptr<Product> sums_;
-};
-
-// Bytes from a token's first channel to the first of each of its heads.
-struct HeadBytes {
-  HeadBytes(const Op& op, const StepPlace& place)
-      : query(static_cast<std::size_t>(place.inputs[0].channels / op.heads * place.inputs[0].value_bytes())),
-        value(static_cast<std::size_t>(place.inputs[2].channels / op.heads * place.inputs[2].value_bytes())),
-        out(static_cast<std::size_t>(place.out.channels / op.heads * place.out.value_bytes())) {}
-  std::size_t query, value, out;
-};
-
-Tokens tokens(const TensorView& view, int count) { return {count, view.channels, view.pitch}; }
-
-// Zeros for the channels that fill up; the heads write the others.
-void fill_up(const TensorView& out, std::byte* at, int count) {
-  const std::size_t bytes = static_cast<std::size_t>(out.channels) * out.value_bytes();
-  for (int i = 0; i < count && out.pitch > out.channels; ++i) {
-    std::memset(at + static_cast<std::size_t>(i) * out.position_bytes() + bytes, 0,
-                out.position_bytes() - bytes);
-  }
-}
-
-Step frame_step(const Op& op, const StepPlace& place) {
-  const TensorView& q = place.inputs[0];
-  const TensorView& k = place.inputs[1];
-  const TensorView& v = place.inputs[2];
-  const int keys = k.rect.width() * k.rect.height() * k.frames;
-  const int queries = place.part.width() * place.part.height();
-  const int fitting = static_cast<int>(kScoreBytes / (4 * static_cast<std::size_t>(keys)));
-  const int rows = std::min(std::clamp(fitting, 8, kMostRows), queries);
-  std::vector<std::shared_ptr<Block>> blocks;
-  std::size_t scratch_bytes = 0;
-  for (const int count : {rows, queries % rows}) {
-    if (count > 0) {
-      blocks.push_back(std::make_shared<Block>(op, count, tokens(q, count), tokens(k, keys), tokens(v, keys),
-                                               tokens(place.out, count), type_of(q), type_of(place.out)));
-      scratch_bytes = std::max(scratch_bytes, blocks.back()->scratch_bytes());
-    }
-  }
-  const HeadBytes head_bytes(op, place);
-  return {scratch_bytes, [=, &op](std::byte* scratch) {
-            for (int first = 0; first < queries; first += rows) {
-              Block& block = queries - first >= rows ? *blocks.front() : *blocks.back();
-              const auto at = static_cast<std::size_t>(first);
-              const std::byte* query = q.at(place.part.x0, place.part.y0) + at * q.position_bytes();
-              std::byte* out = place.out.at(place.part.x0, place.part.y0) + at * place.out.position_bytes();
-              for (std::size_t head = 0; head < static_cast<std::size_t>(op.heads); ++head) {
-                if (!block.run(static_cast<int>(head), query + head * head_bytes.query, q.position_bytes(),
-                               k.data + head * head_bytes.query, k.position_bytes(),
-                               v.data + head * head_bytes.value, out + head * head_bytes.out, scratch)) {
-                  return false;
-                }
-              }
-              fill_up(place.out, out, block.rows());
-            }
-            return true;
-          }};
 }
 
 // A window's tokens side by side, there and back.
-void copy_window(const TensorView& from, int x, int y, int w, std::byte* to) {
-  copy_part(from, {x, y, x + w, y + w}, to);
-}
+class Windows {
+ public:
+  Windows(const Op& op, const StepPlace& place, AttentionBias bias)
+      : place_(place), side_(op.window), bias_(std::move(bias)) {
+    const auto beside = [&](const TensorView& view, AlignedBuffer<std::byte>& memory) {
+      TensorView window = view;
+      window.rect = {0, 0, side_, side_};
+      memory.allocate(window.frame_bytes());
+      window.data = memory.data();
+      return window;
+    };
+    const int count = side_ * side_;
+    bound_ = std::make_unique<Bound>(op, count, count, beside(place.inputs[0], memory_[0]),
+                                     beside(place.inputs[1], memory_[1]), beside(place.inputs[2], memory_[2]),
+                                     beside(place.out, memory_[3]), bias_.get());
+  }
 
-Step window_step(const Op& op, const StepPlace& place) {
-  const int w = op.window;
-  const int count = w * w;
-  const auto block = std::make_shared<Block>(
-      op, count, tokens(place.inputs[0], count), tokens(place.inputs[1], count),
-      tokens(place.inputs[2], count), tokens(place.out, count), type_of(place.inputs[0]), type_of(place.out));
-  const auto bytes = [=](const TensorView& view) {
-    return round_up(count * view.position_bytes(), kAlignment);
-  };
-  const std::size_t q_bytes = bytes(place.inputs[0]);
-  const std::size_t k_bytes = bytes(place.inputs[1]);
-  const std::size_t v_bytes = bytes(place.inputs[2]);
-  const std::size_t out_bytes = bytes(place.out);
-  const HeadBytes head_bytes(op, place);
-  const auto run_window = [=, &op](int x, int y, std::byte* scratch) {
-    std::byte* const q = scratch;
-    std::byte* const k = q + q_bytes;
-    std::byte* const v = k + k_bytes;
-    std::byte* const out = v + v_bytes;
-    copy_window(place.inputs[0], x, y, w, q);
-    copy_window(place.inputs[1], x, y, w, k);
-    copy_window(place.inputs[2], x, y, w, v);
-    for (std::size_t head = 0; head < static_cast<std::size_t>(op.heads); ++head) {
-      if (!block->run(static_cast<int>(head), q + head * head_bytes.query, place.inputs[0].position_bytes(),
-                      k + head * head_bytes.query, place.inputs[1].position_bytes(),
-                      v + head * head_bytes.value, out + head * head_bytes.out, out + out_bytes)) {
-        return false;
+  [[nodiscard]] std::size_t scratch_bytes() const { return attention::scratch_bytes(bound_->work.plan()); }
+
+  void run(std::byte* memory) {
+    Scratch scratch = make_scratch(bound_->work.plan(), memory);
+    const Rect& part = place_.part;
+    for (int y = part.y0 / side_ * side_; y < part.y1; y += side_) {
+      for (int x = part.x0 / side_ * side_; x < part.x1; x += side_) {
+        run_window({x, y, x + side_, y + side_}, scratch);
       }
     }
-    fill_up(place.out, out, count);
-    // A part may end within a window.
-    const int x0 = std::max(x, place.part.x0);
-    const int x1 = std::min(x + w, place.part.x1);
-    for (int row = std::max(y, place.part.y0); row < std::min(y + w, place.part.y1); ++row) {
-      std::memcpy(place.out.at(x0, row), out + ((row - y) * w + x0 - x) * place.out.position_bytes(),
-                  (x1 - x0) * place.out.position_bytes());
+  }
+
+ private:
+  void run_window(const Rect& window, Scratch& scratch) {
+    Features* const features[] = {&bound_->query, &bound_->key, &bound_->value};
+    for (std::size_t i = 0; i < 3; ++i) {
+      copy_part(place_.inputs[i], window, features[i]->view.data);
+      features[i]->widen(0, features[i]->rows);
     }
-    return true;
-  };
-  return {q_bytes + k_bytes + v_bytes + out_bytes + block->scratch_bytes(), [=](std::byte* scratch) {
-            for (int y = place.part.y0 / w * w; y < place.part.y1; y += w) {
-              for (int x = place.part.x0 / w * w; x < place.part.x1; x += w) {
-                if (!run_window(x, y, scratch)) {
-                  return false;
-                }
-              }
-            }
+    bound_->work.run(bound_->call, scratch);
+    bound_->out.narrow(0, bound_->out.rows);
+    // A part may end within a window.
+    const Rect& part = place_.part;
+    const TensorView& from = bound_->out.view;
+    const int x0 = std::max(window.x0, part.x0);
+    const int x1 = std::min(window.x1, part.x1);
+    for (int y = std::max(window.y0, part.y0); y < std::min(window.y1, part.y1); ++y) {
+      std::memcpy(place_.out.at(x0, y), from.at(x0 - window.x0, y - window.y0),
+                  static_cast<std::size_t>(x1 - x0) * from.position_bytes());
+    }
+  }
+
+  StepPlace place_;
+  int side_;
+  AttentionBias bias_;
+  AlignedBuffer<std::byte> memory_[4];
+  std::unique_ptr<Bound> bound_;
+};
+
+Step window_step(const Op& op, const StepPlace& place, const AttentionBias& bias) {
+  const auto windows = std::make_shared<Windows>(op, place, bias);
+  return {windows->scratch_bytes(), [windows](std::byte* scratch) {
+            windows->run(scratch);
             return true;
           }};
 }
@@ -364,15 +246,50 @@ Step position_step(const Op& op, const StepPlace& place) {
 
 }  // namespace
 
-Step attention_step(const Op& op, const StepPlace& place) {
-  switch (op.reach) {
-    case AttentionReach::kFrame:
-      return frame_step(op, place);
-    case AttentionReach::kWindow:
-      return window_step(op, place);
-    default:
-      return position_step(op, place);
+AttentionBias attention_bias(const Op& op) {
+  if (op.position_bias.empty()) {
+    return nullptr;
   }
+  const int count = op.window * op.window;
+  const AttentionParameters shape{.queries = count, .keys = count, .dim = 1, .heads = op.heads};
+  return std::make_shared<LaneBias>(shape,
+                                    ConstMatrix{op.position_bias.data(), op.heads * count, count, count});
+}
+
+std::vector<Stage> frame_attention_stages(const Op& op, const StepPlace& place) {
+  const auto positions = [](const TensorView& view) {
+    return view.rect.width() * view.rect.height() * view.frames;
+  };
+  const TensorView& k = place.inputs[1];
+  const auto bound = std::make_shared<Bound>(op, positions(place.out), positions(k), place.inputs[0], k,
+                                             place.inputs[2], place.out, nullptr);
+  std::vector<Stage> stages(1);
+  for (Features* f : {&bound->query, &bound->key, &bound->value}) {
+    if (f->is_copied) {
+      add_pieces(stages[0], f->rows, [bound, f](int first, int end) { f->widen(first, end); });
+    }
+  }
+  for (int number = 0; number < Work::kStages; ++number) {
+    Stage& stage = stages.emplace_back();
+    for (int task = 0; task < bound->work.tasks(number); ++task) {
+      stage.push_back(
+          {attention::scratch_bytes(bound->work.plan()), [bound, number, task](std::byte* memory) {
+             Scratch scratch = make_scratch(bound->work.plan(), memory);
+             bound->work.run(number, task, bound->call, scratch);
+             return true;
+           }});
+    }
+  }
+  Stage& last = stages.emplace_back();
+  if (bound->out.is_copied) {
+    add_pieces(last, bound->out.rows, [bound](int first, int end) { bound->out.narrow(first, end); });
+  }
+  std::erase_if(stages, [](const Stage& stage) { return stage.empty(); });
+  return stages;
+}
+
+Step attention_step(const Op& op, const StepPlace& place, const AttentionBias& bias) {
+  return op.reach == AttentionReach::kWindow ? window_step(op, place, bias) : position_step(op, place);
 }
 
 double attention_pairs(const Op& op, const TensorView& queries, const TensorView& keys) {

@@ -8,7 +8,6 @@
 
 #include "core/rounding.h"
 #include "core/workers.h"
-#include "network/attention_step.h"
 #include "network/convolution.h"
 #include "nonlocal/error.h"
 
@@ -141,6 +140,9 @@ NetworkWeights network_weights(const NetworkModel& model, const std::vector<Tens
 Plan::Plan(const NetworkModel& model, const std::vector<TensorLayout>& layouts, NetworkWeights& weights,
            const FrameState& state, Size size, Size tile)
     : model_(model), layouts_(layouts), weights_(weights), state_(state), size_(size), tile_(tile) {
+  for (const Op& op : model_.ops) {
+    biases_.push_back(attention_bias(op));
+  }
   if (model_.is_local) {
     if (tile_.width == 0) {
       choose_tile();
@@ -318,7 +320,7 @@ void Plan::make_tile_steps(const Geometry& geometry, Slot& slot) {
     if (op.kind == OpKind::kConvolution) {
       steps.push_back(convolution_step(op, *weights_[i], place, geometry.is_sum_there[i]));
     } else if (op.kind == OpKind::kAttention) {
-      steps.push_back(attention_step(op, place));
+      steps.push_back(attention_step(op, place, biases_[i]));
     } else {
       steps.push_back(simple_step(op, place, &state_.condition));
     }
@@ -412,6 +414,12 @@ void Plan::add_stages(std::size_t i, const StepPlace& place) {
     }
     return;
   }
+  if (op.kind == OpKind::kAttention && op.reach == AttentionReach::kFrame) {
+    for (Stage& stage : frame_attention_stages(op, place)) {
+      stages_.push_back(std::move(stage));
+    }
+    return;
+  }
   Stage& stage = stages_.emplace_back();
   for (const Rect& part : parts) {
     StepPlace band = place;
@@ -419,7 +427,7 @@ void Plan::add_stages(std::size_t i, const StepPlace& place) {
     if (op.kind == OpKind::kConvolution) {
       stage.push_back(convolution_step(op, *weights_[i], band, kinds_[0].is_sum_there[i]));
     } else if (op.kind == OpKind::kAttention) {
-      stage.push_back(attention_step(op, band));
+      stage.push_back(attention_step(op, band, biases_[i]));
     } else {
       stage.push_back(simple_step(op, band, &state_.condition));
     }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/aligned_buffer.h"
+#include "network/attention_step.h"
 #include "network/network_model.h"
 #include "network/step.h"
 
@@ -92,6 +93,7 @@ class Plan {
   const std::vector<TensorLayout>& layouts_;
   NetworkWeights& weights_;
   const FrameState& state_;
+  std::vector<AttentionBias> biases_;  // one for each operation; null where it has none
   Size size_;
   Size tile_;
 

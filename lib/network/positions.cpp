@@ -125,10 +125,42 @@ HWY_INLINE void bilinear(const Op& op, const StepPlace& place) {
   });
 }
 
+// `count` rows of r values, from one place to another.
+template <typename Value, int kLength>
+HWY_INLINE void copy_rows_of(const Value* HWY_RESTRICT from, int step, int count, Value* HWY_RESTRICT to,
+                             int to_step) {
+  for (int i = 0; i < count; ++i, from += step, to += to_step) {
+    std::memcpy(to, from, kLength * sizeof(Value));
+  }
+}
+
+template <typename Value>
+HWY_INLINE void copy_rows(const Value* from, int step, int r, int count, Value* to, int to_step) {
+  switch (r) {
+    case 2:
+      return copy_rows_of<Value, 2>(from, step, count, to, to_step);
+    case 4:
+      return copy_rows_of<Value, 4>(from, step, count, to, to_step);
+    default:
+      for (int i = 0; i < count; ++i, from += step, to += to_step) {
+        std::copy_n(from, r, to);
+      }
+  }
+}
+
 // Channel c r² + i r + j of a block is channel c of its sample in row i and column j.
 template <typename Value>
 HWY_INLINE void shuffle(const Op& op, const StepPlace& place) {
   const int r = op.factor;
+  const Rect& part = place.part;
+  if (place.out.pitch == 1 && part.x0 % r == 0 && part.x1 % r == 0) {
+    // A block's row is r values on both sides.
+    for (int y = part.y0; y < part.y1; ++y) {
+      const auto* from = values<Value>(place.inputs[0], part.x0 / r, y / r) + y % r * r;
+      copy_rows(from, place.inputs[0].pitch, r, part.width() / r, values<Value>(place.out, part.x0, y), r);
+    }
+    return;
+  }
   each_position<Value>(place, [&](int x, int y, Value* to) HWY_ATTR {
     const auto* from = values<Value>(place.inputs[0], x / r, y / r) + y % r * r + x % r;
     for (int c = 0; c < op.channels; ++c) {
@@ -141,6 +173,16 @@ template <typename Value>
 HWY_INLINE void unshuffle(const Op& op, const StepPlace& place) {
   const int r = op.factor;
   const TensorView& in = place.inputs[0];
+  const Rect& part = place.part;
+  if (in.pitch == 1 && place.out.pitch == r * r) {
+    for (int y = part.y0; y < part.y1; ++y) {
+      for (int i = 0; i < r; ++i) {
+        copy_rows(values<Value>(in, part.x0 * r, y * r + i), r, r, part.width(),
+                  values<Value>(place.out, part.x0, y) + i * r, r * r);
+      }
+    }
+    return;
+  }
   each_position<Value>(place, [&](int x, int y, Value* to) HWY_ATTR {
     for (int i = 0; i < r; ++i) {
       const auto* from = values<Value>(in, x * r, y * r + i);
