@@ -208,13 +208,14 @@ void install_properties(GObjectClass* object_class) {
                             "What the network calculates with: auto (the default), the fastest that the CPU "
                             "has; f32; or bf16, an error where the CPU lacks it",
                             gst_self_attention_precision_get_type(), PRECISION_AUTO, kWeights));
-  install(PROP_CONDITION,
-          g_param_spec_double(
-              "condition", "Condition",
-              "The number that a network with a condition is told, as a standard deviation of the noise, in "
-              "the unit of its file: 0 to 1000000, brought into the file's range, or -1 (the default; as any "
-              "negative value) for the file's default; networks without one ignore it",
-              -1, kMostCondition, d.condition, kTunable));
+  install(
+      PROP_CONDITION,
+      g_param_spec_double(
+          "condition", "Condition",
+          "The number that a network with a condition is told, such as the noise's standard deviation, in "
+          "the unit of its file: 0 to 1000000, brought into the file's range, or -1 (the default; as any "
+          "negative value) for the file's default; networks without one ignore it",
+          -1, kMostCondition, d.condition, kTunable));
   install(PROP_N_THREADS,
           g_param_spec_int(
               "n-threads", "Threads",
