@@ -392,6 +392,12 @@ TEST(AttentionStream, NothingRemainsOfEarlierFramesWhereTheyDoNotBelong) {
                            harness.set("strength", "1");
                          }),
             fresh);
+  // New caps alone, of planes of the same size, without the segment that follows them elsewhere.
+  EXPECT_EQ(later_frames(video_info(GST_VIDEO_FORMAT_NV12, 48, 32),
+                         [](Harness& harness) {
+                           gst_harness_push_event(harness.get(), gst_event_new_caps(caps_of(kInfo).get()));
+                         }),
+            fresh);
   for (const GstVideoInfo& other :
        {video_info(GST_VIDEO_FORMAT_NV12, 31, 17), kRgb, video_info(GST_VIDEO_FORMAT_NV12, 48, 32)}) {
     EXPECT_EQ(later_frames(other, [](Harness& harness) { harness.set_format(kInfo); }), fresh);
