@@ -182,18 +182,30 @@ void load_part(const FrameRows& frame, const TensorView& view, const Rect& part,
   }
 }
 
-// `width` x `height` is the output's size.
-void store_part(const FrameRows& frame, const TensorView& view, const Rect& part, int width, int height,
-                bool is_residual, RowBuffers& rows) {
-  const int count = std::min(part.x1, width) - part.x0;
-  for (int y = part.y0; y < std::min(part.y1, height) && count > 0; ++y) {
+// What becomes of the layers' output.
+struct Output {
+  int width;
+  int height;
+  bool is_residual;
+  float strength;
+};
+
+void store_part(const FrameRows& frame, const TensorView& view, const Rect& part, const Output& output,
+                RowBuffers& rows) {
+  const int count = std::min(part.x1, output.width) - part.x0;
+  for (int y = part.y0; y < std::min(part.y1, output.height) && count > 0; ++y) {
     for (int c = 0; c < view.channels; ++c) {
       float* out = rows.mirrored.data();
       network::load_values(view, view.at(part.x0, y) + static_cast<std::ptrdiff_t>(c) * view.value_bytes(),
                            view.pitch, count, out);
-      if (is_residual) {
+      if (output.is_residual || output.strength != 1) {
         frame.load(c, part.x0, y, count, rows.loaded.data());
+      }
+      if (output.is_residual) {
         network::add(rows.loaded.data(), count, out);
+      }
+      if (output.strength != 1) {
+        network::blend(rows.loaded.data(), output.strength, count, out);
       }
       frame.store(c, part.x0, y, count, out);
     }
@@ -260,18 +272,32 @@ struct Network::State {
     return static_cast<float>(value) * model.condition_scale;
   }
 
+  [[nodiscard]] float strength_of(const NetworkParameters& parameters) const {
+    if (!(parameters.strength >= 0 && parameters.strength <= 1)) {
+      throw InvalidArgument(kName + ": expected a strength from 0 to 1, got " +
+                            std::to_string(parameters.strength));
+    }
+    const bool is_like_frame = model.output_op().scale == network::Scale{} &&
+                               model.summary.input_channels == model.summary.output_channels;
+    if (parameters.strength != 1 && !is_like_frame) {
+      throw InvalidArgument(kName +
+                            ": expected strength 1, since the output is no frame like the input, got " +
+                            std::to_string(parameters.strength));
+    }
+    return static_cast<float>(parameters.strength);
+  }
+
   void run(const FrameRows& frame, const NetworkParameters& parameters) {
     const int threads = checked_threads(parameters.threads);
     frame_state.condition = condition_of(parameters);
+    const Output output{output_size(frame.width()), output_size(frame.height()), model.summary.residual,
+                        strength_of(parameters)};
     prepare(frame.width(), frame.height(), threads);
-    const int out_width = output_size(frame.width());
-    const int out_height = output_size(frame.height());
     const auto load = [&](const TensorView& view, const Rect& part, int slot) {
       load_part(frame, view, part, rows[static_cast<std::size_t>(slot)]);
     };
     const auto store = [&](const TensorView& view, const Rect& part, int slot) {
-      store_part(frame, view, part, out_width, out_height, model.summary.residual,
-                 rows[static_cast<std::size_t>(slot)]);
+      store_part(frame, view, part, output, rows[static_cast<std::size_t>(slot)]);
     };
     if (!plan->run(std::ref(load), std::ref(store), threads)) {
       throw Error(kName + ": oneDNN failed in an operation");

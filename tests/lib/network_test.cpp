@@ -661,6 +661,37 @@ TEST_F(NetworkVideo, PlanesAreFloatsInTheFilesRange) {
   EXPECT_TRUE(in == same);
 }
 
+// The frame, the output, and what is between them.
+TEST_F(NetworkVideo, StrengthLeadsFromTheFrameToTheOutput) {
+  for (const char* name : {"refiner", "attention"}) {  // with the frame added, and without
+    Network network(fixture(name), NetworkPrecision::kFloat32);
+    Floats in = some_frame(network.input_channels(), 45, 38, 3);
+    const Floats full = run(network, in);
+    for (const double strength : {0.0, 0.25, 0.5, 1.0}) {
+      const Floats out = run(network, in, {.condition = {}, .threads = 0, .strength = strength});
+      for (std::size_t i = 0; i < in.values.size(); ++i) {
+        const double x = in.values[i];
+        ASSERT_NEAR(out.values[i], x + strength * (full.values[i] - x), 1e-5) << name << ", " << strength;
+      }
+    }
+    Image frame(45, 38, 10, network.input_channels());
+    for (int i = 0; i < 45 * 38; ++i) {
+      for (int c = 0; c < network.input_channels(); ++c) {
+        frame.set(c, i % 45, i / 45, (i * 977 + c) % 1024);
+      }
+    }
+    Image same(45, 38, 10, network.input_channels());
+    network.run(std::as_const(frame).views(), same.views(), {.condition = {}, .threads = 0, .strength = 0});
+    EXPECT_TRUE(frame == same);
+    for (const double strength : {-0.1, 1.1, std::nan("")}) {
+      EXPECT_THROW(run(network, in, {.condition = {}, .threads = 0, .strength = strength}), InvalidArgument);
+    }
+  }
+  Network features(fixture("resnet"));
+  Floats in = some_frame(3, 20, 20);
+  EXPECT_THROW(run(features, in, {.condition = {}, .threads = 0, .strength = 0.5}), InvalidArgument);
+}
+
 TEST_F(NetworkVideo, WhatDoesNotFitIsRefused) {
   Network network(fixture("refiner"));
   const Image in(20, 10, 8, 1);

@@ -49,6 +49,8 @@ using ConstFloatPlane = BasicFloatPlane<const float>;
 struct NetworkParameters {
   std::optional<double> condition;  // the file's "condition" (sigma, strength ...); none: the file's default
   int threads = 0;                  // 0: as many as the machine has; the output does not depend on it
+  double strength = 1;  // 0 to 1: the frame itself to the output, x + strength (out - x). Less than 1 only
+                        // where the output has the frame's channels and size
 };
 
 // The scalar that a network may be told beside its frame.
@@ -87,8 +89,8 @@ class NONLOCAL_API Network {
   void prepare(int width, int height, int threads = 0);
 
   // Floats in the network's own range: input_channels() planes of one size, output_channels() planes of
-  // output_size(). Input and output must not overlap. Throws InvalidArgument if planes do not fit or the
-  // condition is out of range.
+  // output_size(). Input and output must not overlap. Throws InvalidArgument if planes do not fit, or the
+  // condition or the strength is out of range.
   void run(std::span<const ConstFloatPlane> in, std::span<const FloatPlane> out,
            const NetworkParameters& parameters = {});
 
