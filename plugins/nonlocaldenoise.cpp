@@ -4,17 +4,17 @@
 #include <array>
 #include <cmath>
 #include <mutex>
-#include <new>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "adaptive_search.h"
+#include "element_error.h"
 #include "frames_ahead.h"
-#include "nonlocal/error.h"
 #include "nonlocal/noise_estimate.h"
 #include "nonlocal/video_denoiser.h"
+#include "video_caps.h"
 #include "video_planes.h"
 
 GST_DEBUG_CATEGORY_STATIC(nonlocal_denoise_debug);
@@ -207,21 +207,6 @@ struct _GstNonlocalDenoise {
 };
 
 // --------------------------------------------------------------------------------------------- properties
-
-// The library reads samples in the machine's byte order.
-#if G_BYTE_ORDER == G_LITTLE_ENDIAN
-#define DEEP_FORMATS "GRAY16_LE, I420_10LE, I422_10LE, Y444_10LE, P010_10LE"
-#else
-#define DEEP_FORMATS "GRAY16_BE, I420_10BE, I422_10BE, Y444_10BE, P010_10BE"
-#endif
-
-// The sizes are the library's limits, too.
-constexpr const char* kCaps =
-    "video/x-raw, "
-    "format = (string) { I420, YV12, NV12, NV21, YUY2, Y42B, Y444, GRAY8, "
-    "RGB, BGR, RGBx, BGRx, RGBA, BGRA, " DEEP_FORMATS
-    " }, "
-    "width = (int) [ 1, 32768 ], height = (int) [ 1, 32768 ], framerate = " GST_VIDEO_FPS_RANGE;
 
 enum Property {
   PROP_SIGMA = 1,
@@ -702,18 +687,11 @@ void before_transform(GstBaseTransform* trans, GstBuffer* buffer) {
   gst_base_transform_set_passthrough(trans, settings.leaves_luma() && (!chroma || settings.leaves_chroma()));
 }
 
-// Mixed streams say so frame by frame.
-bool is_interlaced(const GstVideoFrame& frame) {
-  const GstVideoInterlaceMode mode = GST_VIDEO_INFO_INTERLACE_MODE(&frame.info);
-  return mode == GST_VIDEO_INTERLACE_MODE_INTERLEAVED ||
-         (mode == GST_VIDEO_INTERLACE_MODE_MIXED && (frame.flags & GST_VIDEO_FRAME_FLAG_INTERLACED) != 0);
-}
-
 void denoise(GstBaseTransform* trans, const GstVideoFrame& frame) {
   State& state = members(trans).state;
   const Settings& settings = state.settings;
   const FramePlanes planes = nonlocal::planes_of(frame);
-  const bool interlaced = is_interlaced(frame);
+  const bool interlaced = nonlocal::is_interlaced(frame);
   const int search_size = state.adaptive.search_size(settings.search());
   const GstClockTime start = gst_util_get_timestamp();
   // Motion makes the fields differ, which would pass for noise: one is enough.
@@ -745,17 +723,9 @@ GstFlowReturn transform_frame_ip(GstVideoFilter* filter, GstVideoFrame* frame) {
   try {
     denoise(trans, *frame);
     return GST_FLOW_OK;
-  } catch (const nonlocal::InvalidArgument& error) {
-    GST_ELEMENT_ERROR(filter, LIBRARY, SETTINGS, ("The frame cannot be filtered with these settings."),
-                      ("%s", error.what()));
-  } catch (const nonlocal::ModelError& error) {
-    GST_ELEMENT_ERROR(filter, RESOURCE, NOT_FOUND, ("The refinement network cannot be used."),
-                      ("%s", error.what()));
-  } catch (const std::bad_alloc&) {
-    GST_ELEMENT_ERROR(filter, RESOURCE, NO_SPACE_LEFT, ("Not enough memory to filter a frame."),
-                      ("%dx%d", GST_VIDEO_FRAME_WIDTH(frame), GST_VIDEO_FRAME_HEIGHT(frame)));
-  } catch (const std::exception& error) {
-    GST_ELEMENT_ERROR(filter, LIBRARY, FAILED, ("The frame cannot be filtered."), ("%s", error.what()));
+  } catch (...) {
+    nonlocal::post_exception(GST_ELEMENT(filter), "refinement network", GST_VIDEO_FRAME_WIDTH(frame),
+                             GST_VIDEO_FRAME_HEIGHT(frame));
   }
   return GST_FLOW_ERROR;
 }
@@ -892,11 +862,8 @@ gboolean start(GstBaseTransform* trans) {
   try {
     m.state.denoisers[0].use_network_of(settings);
     return TRUE;
-  } catch (const nonlocal::ModelError& error) {
-    GST_ELEMENT_ERROR(trans, RESOURCE, NOT_FOUND, ("The refinement network cannot be used."),
-                      ("%s", error.what()));
-  } catch (const std::exception& error) {
-    GST_ELEMENT_ERROR(trans, LIBRARY, INIT, ("The refinement network cannot be used."), ("%s", error.what()));
+  } catch (...) {
+    nonlocal::post_exception(GST_ELEMENT(trans), "refinement network");
   }
   return FALSE;
 }
@@ -934,7 +901,7 @@ static void gst_nonlocal_denoise_class_init(GstNonlocalDenoiseClass* klass) {
   gst_element_class_set_static_metadata(
       element_class, "Non-local means denoiser", "Filter/Effect/Video",
       "Removes noise from video by averaging pixels whose surroundings look alike", "The nonlocal authors");
-  GstCaps* caps = gst_caps_from_string(kCaps);
+  GstCaps* caps = gst_caps_from_string(nonlocal::kVideoCaps);
   gst_element_class_add_pad_template(element_class,
                                      gst_pad_template_new("sink", GST_PAD_SINK, GST_PAD_ALWAYS, caps));
   gst_element_class_add_pad_template(element_class,

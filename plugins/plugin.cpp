@@ -2,8 +2,11 @@
 #include <gst/gst.h>
 
 #include "nonlocaldenoise.h"
+#include "selfattention.h"
 
-static gboolean plugin_init(GstPlugin* plugin) { return GST_ELEMENT_REGISTER(nonlocaldenoise, plugin); }
+static gboolean plugin_init(GstPlugin* plugin) {
+  return GST_ELEMENT_REGISTER(nonlocaldenoise, plugin) && GST_ELEMENT_REGISTER(selfattention, plugin);
+}
 
 GST_PLUGIN_DEFINE(GST_VERSION_MAJOR, GST_VERSION_MINOR, nonlocal, "Video filters by non-local averaging",
                   plugin_init, PACKAGE_VERSION, "LGPL", PACKAGE, PACKAGE_ORIGIN)

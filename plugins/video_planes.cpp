@@ -63,6 +63,12 @@ FramePlanes planes_of(const GstVideoFrame& frame) {
   return planes;
 }
 
+bool is_interlaced(const GstVideoFrame& frame) {
+  const GstVideoInterlaceMode mode = GST_VIDEO_INFO_INTERLACE_MODE(&frame.info);
+  return mode == GST_VIDEO_INTERLACE_MODE_INTERLEAVED ||
+         (mode == GST_VIDEO_INTERLACE_MODE_MIXED && (frame.flags & GST_VIDEO_FRAME_FLAG_INTERLACED) != 0);
+}
+
 FramePlanes field_of(const FramePlanes& frame, int field) {
   return {field_of(frame.luma, field), field_of(frame.chroma, field), frame.is_subsampled};
 }

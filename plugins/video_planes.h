@@ -34,6 +34,9 @@ bool has_chroma(const GstVideoFormatInfo* format);
 // frame's own, which GstVideoMeta may have set; a frame mapped for reading must only be read.
 FramePlanes planes_of(const GstVideoFrame& frame);
 
+// Are the frame's rows two fields in turn? Mixed streams say so frame by frame.
+bool is_interlaced(const GstVideoFrame& frame);
+
 // Every second row, from the first (field 0, the top one) or the second (field 1); a group that has no such
 // row comes back empty.
 FramePlanes field_of(const FramePlanes& frame, int field);

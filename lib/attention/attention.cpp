@@ -2,153 +2,48 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <cstdint>
-#include <limits>
 #include <string>
+#include <vector>
 
-#include "attention/attention_tile.h"
+#include "attention/attention_work.h"
 #include "attention/matrix_check.h"
 #include "core/rounding.h"
 #include "core/workers.h"
 #include "nonlocal/error.h"
 
 namespace nonlocal {
-namespace {
 
+using attention::as_cells;
 using attention::Call;
 using attention::check_matrix;
-using attention::Kernels;
 using attention::Plan;
-using attention::Scratch;
-
-[[noreturn]] void refuse(const std::string& expected, const std::string& got) {
-  throw InvalidArgument("Attention: expected " + expected + ", got " + got);
-}
-
-template <typename Number>
-void require(bool good, const std::string& expected, Number got) {
-  if (!good) {
-    refuse(expected, std::to_string(got));
-  }
-}
-
-void check_sizes(const AttentionParameters& p) {
-  constexpr int kMost = 1 << 28;  // of positions, over all heads
-  constexpr int kWidest = 1 << 16;
-  const auto check = [](const char* name, int size, int least, int most) {
-    require(size >= least && size <= most,
-            std::string(name) + " from " + std::to_string(least) + " to " + std::to_string(most), size);
-  };
-  check("queries", p.queries, 1, kMost);
-  check("keys", p.keys, 1, kMost);
-  check("dim", p.dim, 1, kWidest);
-  check("value_dim", p.value_dim, 0, kWidest);
-  check("heads", p.heads, 1, kWidest);
-  require(static_cast<std::int64_t>(p.heads) * std::max(p.dim, p.value_dim) <= kWidest,
-          "heads * dim and heads * value_dim up to " + std::to_string(kWidest), p.heads);
-  require(static_cast<std::int64_t>(p.heads) * p.queries <= kMost,
-          "heads * queries up to " + std::to_string(kMost), p.queries);
-  require(p.threads >= 0, "0 (all) or more threads", p.threads);
-}
-
-void check_relevance(const AttentionParameters& p) {
-  const bool is_concatenation = p.relevance == Relevance::kConcatenation;
-  const bool is_additive = p.relevance == Relevance::kAdditive;
-  require(!p.scale || (std::isfinite(*p.scale) && !is_concatenation && !is_additive),
-          "a finite scale, and none for kConcatenation and kAdditive", p.scale.value_or(0));
-  require(std::isfinite(p.relevance_bias), "a finite relevance_bias", p.relevance_bias);
-  const bool is_exponential = p.relevance != Relevance::kDotProduct && !is_concatenation;
-  require(!p.ceiling || (std::abs(*p.ceiling) <= 1e30 && is_exponential),
-          "a ceiling from -1e30 to 1e30, and none for kDotProduct and kConcatenation", p.ceiling.value_or(0));
-  const std::size_t wanted = static_cast<std::size_t>(p.dim) * (is_concatenation ? 2 : is_additive ? 1 : 0);
-  require(p.relevance_weight.size() == wanted,
-          "relevance_weight of " + std::to_string(wanted) + " weights, for dim " + std::to_string(p.dim),
-          p.relevance_weight.size());
-}
-
-void check_window(const AttentionParameters& p) {
-  if (p.mask != AttentionMask::kWindow) {
-    return;
-  }
-  const AttentionGrid& g = p.grid;
-  const bool fits = g.width > 0 && g.height > 0 && g.frames > 0 &&
-                    static_cast<double>(g.width) * g.height * g.frames == p.queries && p.queries == p.keys;
-  if (!fits) {
-    refuse("a grid of as many positions as there are queries and keys, " + std::to_string(p.queries) +
-               " and " + std::to_string(p.keys),
-           std::to_string(g.width) + "x" + std::to_string(g.height) + "x" + std::to_string(g.frames));
-  }
-  const auto is_radius = [](int r) { return r >= 0 && r <= 1 << 28; };
-  require(is_radius(p.radius), "a radius of 0 or more", p.radius);
-  require(is_radius(p.frame_radius), "a frame_radius of 0 or more", p.frame_radius);
-}
-
-AttentionParameters checked(AttentionParameters p) {
-  check_sizes(p);
-  check_relevance(p);
-  check_window(p);
-  if (!is_supported(p.precision)) {
-    throw InvalidArgument("Attention: expected a CPU and an instruction set with AVX512_BF16 for kBfloat16");
-  }
-  if (p.precision == AttentionPrecision::kAutomatic) {
-    p.precision = is_supported(AttentionPrecision::kBfloat16) ? AttentionPrecision::kBfloat16
-                                                              : AttentionPrecision::kFloat32;
-  }
-  const bool is_linear = p.relevance == Relevance::kDotProduct && p.mask == AttentionMask::kNone;
-  if (is_linear) {
-    p.precision = AttentionPrecision::kFloat32;
-  }
-  return p;
-}
-
-}  // namespace
-
-bool is_supported(AttentionPrecision precision) {
-  return precision != AttentionPrecision::kBfloat16 || attention::kernels().has_bfloat16;
-}
+using attention::Work;
 
 struct Attention::State {
-  explicit State(const AttentionParameters& parameters)
-      : kernels(attention::kernels()), plan(checked(parameters), kernels.block) {
+  explicit State(const AttentionParameters& parameters) : work(parameters), plan(work.plan()) {
     const auto heads = static_cast<std::size_t>(plan.heads);
-    const std::size_t pairs = static_cast<std::size_t>(ceil_divide(plan.keys, 2));
-    if (plan.is_bfloat16) {
-      packed_key.allocate(heads * 2 * pairs * static_cast<std::size_t>(plan.score_depth));
-      packed_value.allocate(heads * pairs * static_cast<std::size_t>(plan.value_dim));
-    }
-    if (plan.relevance == Relevance::kConcatenation) {
-      key_score.allocate(heads * static_cast<std::size_t>(plan.keys));
-    }
-    if (plan.is_linear) {
-      key_value.allocate(heads * static_cast<std::size_t>(chunks(plan)) * static_cast<std::size_t>(plan.dim) *
-                         static_cast<std::size_t>(padded_value_dim(plan)));
-    }
     if (parameters.has_bfloat16_input) {
       query.allocate(heads * static_cast<std::size_t>(plan.queries) * static_cast<std::size_t>(plan.dim));
       key.allocate(heads * static_cast<std::size_t>(plan.keys) * static_cast<std::size_t>(plan.dim));
       value.allocate(heads * static_cast<std::size_t>(plan.keys) * static_cast<std::size_t>(plan.value_dim));
     }
     scratch.resize(static_cast<std::size_t>(plan.threads));
-    for (Scratch& s : scratch) {
-      s.allocate(plan);
+    for (auto& s : scratch) {
+      s.allocate(scratch_bytes(plan));
     }
   }
 
   void check_features(const auto& in) const;
-  void check(const AttentionInput& in, const Matrix& out) const;
-  void run(const AttentionInput& in, const Matrix& out);
-  void prepare_keys(const Call& call);
+  // And what else is the same for features of both types.
+  void check_out(const AttentionInput& in, const Matrix& out) const;
+  void run(const AttentionInput& in, bool has_pairs, const Matrix& out);
   ConstMatrix widened(const ConstBfloat16Matrix& in, AlignedBuffer<float>& to);
 
-  Kernels kernels;
-  Plan plan;
-  std::vector<Scratch> scratch;
-  AlignedBuffer<float> packed_key;
-  AlignedBuffer<float> packed_value;
-  AlignedBuffer<float> key_score;
-  AlignedBuffer<float> key_value;
-  AlignedBuffer<float> query, key, value;  // inputs of bfloat16 as floats
+  Work work;
+  const Plan& plan;
+  std::vector<AlignedBuffer<std::byte>> scratch;  // of each thread
+  AlignedBuffer<float> query, key, value;         // inputs of bfloat16 as floats
 };
 
 void Attention::State::check_features(const auto& in) const {
@@ -158,9 +53,8 @@ void Attention::State::check_features(const auto& in) const {
   check_matrix("Attention", "value", in.value, p.keys, p.heads * p.value_dim);
 }
 
-void Attention::State::check(const AttentionInput& in, const Matrix& out) const {
+void Attention::State::check_out(const AttentionInput& in, const Matrix& out) const {
   const Plan& p = plan;
-  check_features(in);
   check_matrix("Attention", "out", out, p.queries, p.heads * p.value_dim);
   if (in.bias.data != nullptr) {
     if (!p.is_exponential) {
@@ -171,7 +65,8 @@ void Attention::State::check(const AttentionInput& in, const Matrix& out) const 
     check_matrix("Attention", "bias", in.bias, static_cast<int>(is_shared ? p.queries : of_heads), p.keys);
   }
   if (!in.padding.empty() && in.padding.size() != static_cast<std::size_t>(p.keys)) {
-    refuse("padding of " + std::to_string(p.keys) + " keys, or none", std::to_string(in.padding.size()));
+    throw InvalidArgument("Attention: expected padding of " + std::to_string(p.keys) +
+                          " keys, or none, got " + std::to_string(in.padding.size()));
   }
   for (const ConstMatrix& m : {in.query, in.key, in.value, in.bias}) {
     if (attention::overlap(m, out)) {
@@ -180,37 +75,14 @@ void Attention::State::check(const AttentionInput& in, const Matrix& out) const 
   }
 }
 
-void Attention::State::prepare_keys(const Call& call) {
-  const int across = ceil_divide(plan.keys, attention::kPackedKeys);
-  Workers::shared().run(plan.heads * across, plan.threads, [&](int i, int) {
-    const int first = i % across * attention::kPackedKeys;
-    kernels.prepare_keys(call, i / across, first, std::min(first + attention::kPackedKeys, plan.keys));
-  });
-}
-
-void Attention::State::run(const AttentionInput& in, const Matrix& out) {
-  const auto padded = std::count_if(in.padding.begin(), in.padding.end(), [](auto p) { return p != 0; });
-  const Call call{plan,
-                  in,
-                  out,
-                  plan.keys - static_cast<int>(padded),
-                  packed_key.data(),
-                  packed_value.data(),
-                  key_score.data(),
-                  key_value.data()};
-  Workers& workers = Workers::shared();
-  if (plan.is_linear) {
-    const int count = chunks(plan);
-    workers.run(plan.heads * count, plan.threads, [&](int i, int slot) {
-      kernels.sum_key_values(call, i / count, i % count, scratch[static_cast<std::size_t>(slot)]);
+void Attention::State::run(const AttentionInput& in, bool has_pairs, const Matrix& out) {
+  const Call call = work.call(in, has_pairs, out, false);
+  for (int stage = 0; stage < Work::kStages; ++stage) {
+    Workers::shared().run(work.tasks(stage), plan.threads, [&](int task, int slot) {
+      attention::Scratch s = make_scratch(plan, scratch[static_cast<std::size_t>(slot)].data());
+      work.run(stage, task, call, s);
     });
-    workers.run(plan.heads, plan.threads, [&](int head, int) { kernels.add_chunks(call, head); });
-  } else if (plan.is_bfloat16 || plan.relevance == Relevance::kConcatenation) {
-    prepare_keys(call);
   }
-  workers.run(plan.tasks(), plan.threads, [&](int task, int slot) {
-    kernels.attend(call, task, scratch[static_cast<std::size_t>(slot)]);
-  });
 }
 
 ConstMatrix Attention::State::widened(const ConstBfloat16Matrix& in, AlignedBuffer<float>& to) {
@@ -232,8 +104,9 @@ Attention::Attention(Attention&&) noexcept = default;
 Attention& Attention::operator=(Attention&&) noexcept = default;
 
 void Attention::run(const AttentionInput& input, const Matrix& out) {
-  state_->check(input, out);
-  state_->run(input, out);
+  state_->check_features(input);
+  state_->check_out(input, out);
+  state_->run(input, false, out);
 }
 
 void Attention::run(const Bfloat16AttentionInput& input, const Matrix& out) {
@@ -242,6 +115,14 @@ void Attention::run(const Bfloat16AttentionInput& input, const Matrix& out) {
     throw InvalidArgument("Attention: expected has_bfloat16_input in the parameters, for bfloat16 matrices");
   }
   s.check_features(input);
+  if (s.work.takes_pairs() && attention::is_in_pairs(input.query) && attention::is_in_pairs(input.key) &&
+      attention::is_in_pairs(input.value)) {
+    const AttentionInput cells{as_cells(input.query), as_cells(input.key), as_cells(input.value), input.bias,
+                               input.padding};
+    s.check_out(cells, out);
+    s.run(cells, true, out);
+    return;
+  }
   run({s.widened(input.query, s.query), s.widened(input.key, s.key), s.widened(input.value, s.value),
        input.bias, input.padding},
       out);
@@ -268,11 +149,10 @@ double Attention::operations() const {
 }
 
 std::size_t Attention::working_bytes() const {
-  std::size_t bytes = sizeof(float) * (state_->packed_key.size() + state_->packed_value.size() +
-                                       state_->key_score.size() + state_->key_value.size() +
-                                       state_->query.size() + state_->key.size() + state_->value.size());
-  for (const Scratch& s : state_->scratch) {
-    bytes += s.bytes();
+  std::size_t bytes = state_->work.bytes() +
+                      sizeof(float) * (state_->query.size() + state_->key.size() + state_->value.size());
+  for (const auto& s : state_->scratch) {
+    bytes += s.size();
   }
   return bytes;
 }

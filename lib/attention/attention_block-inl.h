@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <vector>
 
 #include "attention/attention_kernels-inl.h"
 #include "attention/attention_tile.h"
@@ -45,23 +44,23 @@ class Block {
         s_(s),
         head_(head),
         number_(number),
-        query_(s.query.data() + static_cast<ptrdiff_t>(place) * round_up(plan_.dim, 2) * kBlock),
-        out_(s.out.data() + static_cast<ptrdiff_t>(place) * plan_.value_dim * kBlock),
-        most_(s.most.data() + static_cast<ptrdiff_t>(place) * kBlock),
-        sum_(s.sum.data() + static_cast<ptrdiff_t>(place) * kBlock),
-        lane_box_(s.box.data() + static_cast<ptrdiff_t>(place) * 6 * kBlock),
-        box_(s.block_box[static_cast<size_t>(place)]) {}
+        query_(s.query + static_cast<ptrdiff_t>(place) * round_up(plan_.dim, 2) * kBlock),
+        out_(s.out + static_cast<ptrdiff_t>(place) * round_up(plan_.value_dim, 2) * kBlock),
+        most_(s.most + static_cast<ptrdiff_t>(place) * kBlock),
+        sum_(s.sum + static_cast<ptrdiff_t>(place) * kBlock),
+        lane_box_(s.box + static_cast<ptrdiff_t>(place) * 6 * kBlock),
+        box_(s.block_box[place]) {}
 
   // Where any of its queries has keys.
   [[nodiscard]] const Box& box() const { return box_.any; }
 
   void load() {
     const float* rows[kBlock];
+    const int cells = call_.has_pairs_in ? plan_.dim / 2 : plan_.dim;
     for (int lane = 0; lane < kBlock; ++lane) {
-      rows[lane] =
-          call_.input.query.row(plan_.query_at(number_, lane)) + static_cast<ptrdiff_t>(head_) * plan_.dim;
+      rows[lane] = call_.input.query.row(plan_.query_at(number_, lane)) + head_ * cells;
     }
-    rows_to_lanes(rows, plan_.dim, query_);
+    rows_to_lanes(rows, cells, query_);
     prepare_queries();
     std::fill_n(out_, static_cast<size_t>(plan_.value_dim) * kBlock, 0.0f);
     fill_row(most_, kNone);
@@ -70,16 +69,16 @@ class Block {
   }
 
   // Adds the keys of the runs, those in them that the mask leaves.
-  void add(const std::vector<KeyRun>& runs) {
+  void add(const KeyRuns& runs) {
     clip(runs);
     if (s_.block_runs.empty()) {
       return;
     }
     int row = 0;
     for (const KeyRun& run : s_.block_runs) {
-      float* scores = s_.score.data() + static_cast<ptrdiff_t>(row) * kBlock;
+      float* scores = s_.score + static_cast<ptrdiff_t>(row) * kBlock;
       find_scores(run, scores);
-      if (call_.input.bias.data != nullptr) {
+      if (call_.input.bias.data != nullptr && call_.lane_bias == nullptr) {
         add_bias(run, scores);
       }
       hide(run, scores);
@@ -103,7 +102,7 @@ class Block {
       const ptrdiff_t head_size = static_cast<ptrdiff_t>(padded_value_dim(plan_)) * plan_.dim;
       const float* m =
           call_.key_value + head_ * chunks(plan_) * head_size + static_cast<ptrdiff_t>(c) * plan_.dim;
-      attention::HWY_NAMESPACE::multiply<FloatProduct, true>(m, kBlock, query_, plan_.dim, nullptr,
+      attention::HWY_NAMESPACE::multiply<FloatProduct, true>(m, kBlock, query_, plan_.dim, nullptr, nullptr,
                                                              out_ + static_cast<ptrdiff_t>(c) * kBlock,
                                                              std::min(kBlock, plan_.value_dim - c));
     }
@@ -112,9 +111,9 @@ class Block {
 
   void store() {
     float* rows[kBlock];
+    const int cells = call_.has_pairs_out ? plan_.value_dim / 2 : plan_.value_dim;
     for (int lane = 0; lane < kBlock; ++lane) {
-      rows[lane] =
-          call_.out.row(plan_.query_at(number_, lane)) + static_cast<ptrdiff_t>(head_) * plan_.value_dim;
+      rows[lane] = call_.out.row(plan_.query_at(number_, lane)) + head_ * cells;
     }
     for (int v = 0; v < kVectors; ++v) {
       const Vec sum = hn::Load(kFloats, sum_ + v * kLanes);
@@ -125,7 +124,10 @@ class Block {
         hn::Store(hn::Mul(hn::Load(kFloats, at), inverse), kFloats, at);
       }
     }
-    lanes_to_rows(out_, plan_.value_dim, rows);
+    if (call_.has_pairs_out) {
+      lanes_to_pairs(out_, plan_.value_dim);
+    }
+    lanes_to_rows(out_, cells, rows);
   }
 
  private:
@@ -154,6 +156,10 @@ class Block {
   }
 
   void scale_queries() {
+    if (call_.has_pairs_in) {
+      scale_pairs(query_, plan_.score_depth, plan_.scale);
+      return;
+    }
     for (int i = 0; i < plan_.dim * kBlock; i += kLanes) {
       const Vec scaled = hn::Mul(hn::Load(kFloats, query_ + i), hn::Set(kFloats, plan_.scale));
       hn::Store(scaled, kFloats, query_ + i);
@@ -188,7 +194,7 @@ class Block {
   }
 
   // Of the runs what lies in this block's box; pairs of keys stay whole.
-  void clip(const std::vector<KeyRun>& runs) {
+  void clip(const KeyRuns& runs) {
     const Box& b = box_.any;
     s_.block_runs.clear();
     for (const KeyRun& run : runs) {
@@ -226,10 +232,16 @@ class Block {
 
   void find_product_scores(const KeyRun& run, float* scores) {
     const ptrdiff_t even_keys = round_up(plan_.keys, 2);
-    const float* a = plan_.is_bfloat16 ? call_.packed_key + (head_ * even_keys + run.key) * plan_.score_depth
-                                       : key_row(run.key);
-    const ptrdiff_t stride = plan_.is_bfloat16 ? plan_.score_depth : call_.input.key.stride;
-    multiply<false>(plan_.is_bfloat16, a, stride, query_, plan_.score_depth, nullptr, scores, run.count);
+    const bool is_packed = call_.packed_key != nullptr;
+    const float* a = is_packed ? call_.packed_key + (head_ * even_keys + run.key) * plan_.score_depth
+                               : call_.input.key.row(run.key) + head_ * plan_.score_depth;
+    const ptrdiff_t stride = is_packed ? plan_.score_depth : call_.input.key.stride;
+    const float* bias =
+        call_.lane_bias == nullptr
+            ? nullptr
+            : call_.lane_bias + ((head_ * plan_.blocks + number_) * even_keys + run.key) * kBlock;
+    multiply<false>(plan_.is_bfloat16, a, stride, query_, plan_.score_depth, bias, nullptr, scores,
+                    run.count);
   }
 
   void find_concatenation_scores(const KeyRun& run, float* scores) {
@@ -268,10 +280,10 @@ class Block {
     for (int lane = 0; lane < kBlock; ++lane) {
       rows[lane] = bias.row(first_row + plan_.query_at(number_, lane)) + run.key;
     }
-    rows_to_lanes(rows, count, s_.bias.data());
+    rows_to_lanes(rows, count, s_.bias);
     for (int i = 0; i < count * kBlock; i += kLanes) {
-      const Vec sum = hn::MulAdd(hn::Load(kFloats, s_.bias.data() + i), hn::Set(kFloats, kLog2E),
-                                 hn::Load(kFloats, scores + i));
+      const Vec sum =
+          hn::MulAdd(hn::Load(kFloats, s_.bias + i), hn::Set(kFloats, kLog2E), hn::Load(kFloats, scores + i));
       hn::Store(sum, kFloats, scores + i);
     }
   }
@@ -341,7 +353,7 @@ class Block {
   // `factor`. None is above the ceiling, where there is one (kCapped).
   template <bool kCapped>
   void weigh(int rows) {
-    float* score = s_.score.data();
+    float* score = s_.score;
     for (int v = 0; v < kVectors; ++v) {
       const int at = v * kLanes;
       const Vec before = hn::Load(kFloats, most_ + at);
@@ -351,7 +363,7 @@ class Block {
       }
       hn::Store(most, kFloats, most_ + at);
       const Vec factor = exp2_of_negative(hn::Sub(before, most));
-      hn::Store(factor, kFloats, s_.factor.data() + at);
+      hn::Store(factor, kFloats, s_.factor + at);
       hn::Store(hn::Mul(hn::Load(kFloats, sum_ + at), factor), kFloats, sum_ + at);
     }
     plan_.is_bfloat16 ? weigh_in_pairs<kCapped>(rows) : weigh_in_floats<kCapped>(rows);
@@ -359,7 +371,7 @@ class Block {
 
   template <bool kCapped>
   void weigh_in_floats(int rows) {
-    float* score = s_.score.data();
+    float* score = s_.score;
     for (int v = 0; v < kVectors; ++v) {
       const int at = v * kLanes;
       const Vec most = hn::Load(kFloats, most_ + at);
@@ -376,7 +388,7 @@ class Block {
   // Row r / 2 gets the weights of rows r and r + 1.
   template <bool kCapped>
   void weigh_in_pairs(int rows) {
-    float* score = s_.score.data();
+    float* score = s_.score;
     Vec most[kVectors];
     Vec sum[kVectors];
     for (int v = 0; v < kVectors; ++v) {
@@ -398,8 +410,8 @@ class Block {
   }
 
   void weigh_as_is(int rows) {
-    fill_row(s_.factor.data(), 1.0f);
-    float* score = s_.score.data();
+    fill_row(s_.factor, 1.0f);
+    float* score = s_.score;
     for (int r = 0; plan_.is_bfloat16 && r < rows; r += 2) {
       for (int v = 0; v < kVectors; ++v) {
         const float* from = score + r * kBlock + v * kLanes;
@@ -417,10 +429,9 @@ class Block {
         plan_.is_bfloat16 ? call_.packed_value + (head_ * pairs + run.key / 2) * plan_.value_dim
                           : call_.input.value.row(run.key) + static_cast<ptrdiff_t>(head_) * plan_.value_dim;
     const ptrdiff_t stride = plan_.is_bfloat16 ? plan_.value_dim : call_.input.value.stride;
-    multiply<true>(plan_.is_bfloat16, values, stride,
-                   s_.score.data() + static_cast<ptrdiff_t>(row / pair) * kBlock, run.count / pair,
-                   s_.factor.data(), out_, plan_.value_dim);
-    fill_row(s_.factor.data(), 1.0f);
+    multiply<true>(plan_.is_bfloat16, values, stride, s_.score + static_cast<ptrdiff_t>(row / pair) * kBlock,
+                   run.count / pair, out_, s_.factor, out_, plan_.value_dim);
+    fill_row(s_.factor, 1.0f);
   }
 
   const Call& call_;

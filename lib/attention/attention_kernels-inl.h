@@ -21,16 +21,17 @@ using Vec = hn::Vec<Floats>;
 using Words = hn::ScalableTag<uint32_t>;
 
 // A block is kVectors vectors of queries; kRows x kVectors sums stay in registers, of which there are 32
-// or 16.
+// or 16. With vectors of 16 lanes a block is a window of 8 x 8.
 constexpr Floats kFloats;
 constexpr int kLanes = static_cast<int>(HWY_LANES(float));
-constexpr int kVectors = 3;
-constexpr int kBlock = kVectors * kLanes;
 #if HWY_TARGET <= HWY_AVX3 || HWY_ARCH_ARM_A64
-constexpr int kRows = 8;
+constexpr int kVectors = 4;
+constexpr int kRows = 6;
 #else
+constexpr int kVectors = 3;
 constexpr int kRows = 4;
 #endif
+constexpr int kBlock = kVectors * kLanes;
 
 // Highway 1.0.3 has no bfloat16 products, and compilers ask for a target that its classes do not have.
 #undef NONLOCAL_ATTENTION_BFLOAT16
@@ -54,31 +55,33 @@ struct PairProduct {
 };
 #endif
 
-// c[r][lanes] = scale c[r][lanes] + sum_k a[r][k] b[k][lanes] for kRows rows; without `scale`, c's first
-// value does not count. a[r][k] lies at a[r * stride + k], or where kSideBySide at a[k * stride + r].
+// c[r][lanes] = scale[lanes] from[r][lanes] + sum_k a[r][k] b[k][lanes] for kCount rows. Without `from` sums
+// begin with 0, without `scale` with what `from` has; it may be c. a[r][k] lies at a[r * stride + k], or
+// where kSideBySide at a[k * stride + r].
 template <class Product, int kCount, bool kSideBySide>
 HWY_INLINE void multiply_rows(const float* HWY_RESTRICT a, ptrdiff_t stride, const float* HWY_RESTRICT b,
-                              int depth, const float* scale, float* HWY_RESTRICT c) {
+                              int depth, const float* from, const float* scale, float* c) {
   Vec sum[kCount][kVectors];
   HWY_UNROLL(8)
   for (int r = 0; r < kCount; ++r) {
-    HWY_UNROLL(3)
+    HWY_UNROLL(4)
     for (int v = 0; v < kVectors; ++v) {
-      sum[r][v] = scale == nullptr ? hn::Zero(kFloats)
-                                   : hn::Mul(hn::Load(kFloats, scale + v * kLanes),
-                                             hn::Load(kFloats, c + r * kBlock + v * kLanes));
+      sum[r][v] = from == nullptr ? hn::Zero(kFloats) : hn::Load(kFloats, from + r * kBlock + v * kLanes);
+      if (scale != nullptr) {
+        sum[r][v] = hn::Mul(hn::Load(kFloats, scale + v * kLanes), sum[r][v]);
+      }
     }
   }
   for (int k = 0; k < depth; ++k) {
     Vec lanes[kVectors];
-    HWY_UNROLL(3)
+    HWY_UNROLL(4)
     for (int v = 0; v < kVectors; ++v) {
       lanes[v] = hn::Load(kFloats, b + k * kBlock + v * kLanes);
     }
     HWY_UNROLL(8)
     for (int r = 0; r < kCount; ++r) {
       const Vec cell = hn::Set(kFloats, kSideBySide ? a[r] : a[r * stride]);
-      HWY_UNROLL(3)
+      HWY_UNROLL(4)
       for (int v = 0; v < kVectors; ++v) {
         sum[r][v] = Product::add(cell, lanes[v], sum[r][v]);
       }
@@ -87,7 +90,7 @@ HWY_INLINE void multiply_rows(const float* HWY_RESTRICT a, ptrdiff_t stride, con
   }
   HWY_UNROLL(8)
   for (int r = 0; r < kCount; ++r) {
-    HWY_UNROLL(3)
+    HWY_UNROLL(4)
     for (int v = 0; v < kVectors; ++v) {
       hn::Store(sum[r][v], kFloats, c + r * kBlock + v * kLanes);
     }
@@ -96,37 +99,39 @@ HWY_INLINE void multiply_rows(const float* HWY_RESTRICT a, ptrdiff_t stride, con
 
 // The same for any number of rows.
 template <class Product, bool kSideBySide>
-void multiply(const float* a, ptrdiff_t stride, const float* b, int depth, const float* scale, float* c,
-              int rows) {
+void multiply(const float* a, ptrdiff_t stride, const float* b, int depth, const float* from,
+              const float* scale, float* c, int rows) {
   const ptrdiff_t step = kSideBySide ? 1 : stride;
+  const auto begin = [from](int r) { return from == nullptr ? nullptr : from + r * kBlock; };
   int r = 0;
   for (; r + kRows <= rows; r += kRows) {
-    multiply_rows<Product, kRows, kSideBySide>(a + r * step, stride, b, depth, scale, c + r * kBlock);
+    multiply_rows<Product, kRows, kSideBySide>(a + r * step, stride, b, depth, begin(r), scale,
+                                               c + r * kBlock);
   }
-  if (kRows == 8 && r + 4 <= rows) {
-    multiply_rows<Product, 4, kSideBySide>(a + r * step, stride, b, depth, scale, c + r * kBlock);
+  if (kRows > 4 && r + 4 <= rows) {
+    multiply_rows<Product, 4, kSideBySide>(a + r * step, stride, b, depth, begin(r), scale, c + r * kBlock);
     r += 4;
   }
   for (; r + 2 <= rows; r += 2) {
-    multiply_rows<Product, 2, kSideBySide>(a + r * step, stride, b, depth, scale, c + r * kBlock);
+    multiply_rows<Product, 2, kSideBySide>(a + r * step, stride, b, depth, begin(r), scale, c + r * kBlock);
   }
   if (r < rows) {
-    multiply_rows<Product, 1, kSideBySide>(a + r * step, stride, b, depth, scale, c + r * kBlock);
+    multiply_rows<Product, 1, kSideBySide>(a + r * step, stride, b, depth, begin(r), scale, c + r * kBlock);
   }
 }
 
 // In either precision.
 template <bool kSideBySide>
 void multiply(bool is_bfloat16, const float* a, ptrdiff_t stride, const float* b, int depth,
-              const float* scale, float* c, int rows) {
+              const float* from, const float* scale, float* c, int rows) {
 #if NONLOCAL_ATTENTION_BFLOAT16
   if (is_bfloat16) {
-    multiply<PairProduct, kSideBySide>(a, stride, b, depth, scale, c, rows);
+    multiply<PairProduct, kSideBySide>(a, stride, b, depth, from, scale, c, rows);
     return;
   }
 #endif
   static_cast<void>(is_bfloat16);
-  multiply<FloatProduct, kSideBySide>(a, stride, b, depth, scale, c, rows);
+  multiply<FloatProduct, kSideBySide>(a, stride, b, depth, from, scale, c, rows);
 }
 
 // 2^x for x <= 0, 0 below -126. The polynomials are those whose largest relative error over half an octave to
@@ -135,6 +140,16 @@ void multiply(bool is_bfloat16, const float* a, ptrdiff_t stride, const float* b
 template <bool kCoarse = false>
 HWY_INLINE Vec exp2_of_negative(Vec x) {
   const Floats d;
+#if NONLOCAL_ATTENTION_BFLOAT16
+  if constexpr (kCoarse) {
+    // x - floor(x), and a product with 2^floor(x), have instructions of their own.
+    const Vec f{_mm512_reduce_ps(x.raw, 0x09)};
+    Vec p = hn::MulAdd(hn::Set(d, 0.07802452147006989f), f, hn::Set(d, 0.22606715559959412f));
+    p = hn::MulAdd(p, f, hn::Set(d, 0.6958335041999817f));
+    p = hn::MulAdd(p, f, hn::Set(d, 0.9999251961708069f));
+    return Vec{_mm512_scalef_ps(p.raw, x.raw)};
+  }
+#endif
   // What is added leaves the nearest integer in the low bits.
   const Vec shifter = hn::Set(d, 12582912.0f);  // 1.5 * 2^23
   const Vec shifted = hn::Add(x, shifter);
@@ -226,9 +241,11 @@ HWY_INLINE void rows_to_lanes(const float* const* rows, int columns, float* lane
       }
     }
   }
-  for (; lane < kBlock; ++lane) {
-    for (int c = 0; c < columns; ++c) {
-      lanes[c * kBlock + lane] = rows[lane][c];
+  if constexpr (kBlock % 4 != 0) {
+    for (; lane < kBlock; ++lane) {
+      for (int c = 0; c < columns; ++c) {
+        lanes[c * kBlock + lane] = rows[lane][c];
+      }
     }
   }
 }
@@ -248,9 +265,11 @@ HWY_INLINE void lanes_to_rows(const float* lanes, int columns, float* const* row
       }
     }
   }
-  for (; lane < kBlock; ++lane) {
-    for (int c = 0; c < columns; ++c) {
-      rows[lane][c] = lanes[c * kBlock + lane];
+  if constexpr (kBlock % 4 != 0) {
+    for (; lane < kBlock; ++lane) {
+      for (int c = 0; c < columns; ++c) {
+        rows[lane][c] = lanes[c * kBlock + lane];
+      }
     }
   }
 }
@@ -265,6 +284,18 @@ HWY_INLINE void lanes_to_pairs(float* lanes, int columns) {
       hn::Store(bfloat16_pair(hn::Load(kFloats, first), second), kFloats,
                 lanes + c / 2 * kBlock + v * kLanes);
     }
+  }
+}
+
+// Pairs become themselves times `scale`.
+HWY_INLINE void scale_pairs(float* lanes, int rows, float scale) {
+  const Words w;
+  const Vec factor = hn::Set(kFloats, scale);
+  for (int i = 0; i < rows * kBlock; i += kLanes) {
+    const auto both = hn::BitCast(w, hn::Load(kFloats, lanes + i));
+    const Vec first = hn::BitCast(kFloats, hn::ShiftLeft<16>(both));
+    const Vec second = hn::BitCast(kFloats, hn::And(both, hn::Set(w, 0xFFFF0000u)));
+    hn::Store(bfloat16_pair(hn::Mul(first, factor), hn::Mul(second, factor)), kFloats, lanes + i);
   }
 }
 

@@ -114,7 +114,7 @@ Plan::Plan(const AttentionParameters& p, int lanes)
 int Plan::tasks_a_head() const { return ceil_divide(blocks, blocks_a_task); }
 
 // Lanes beyond the grid are its last column's or row's.
-int Plan::query_at(int number, int lane) const {
+int Plan::query_in_grid(int number, int lane) const {
   const int column = number % across * patch_width + lane % patch_width;
   const int row = number / across % down * patch_height + lane / patch_width;
   const int x = std::min(column, query_grid.width - 1);

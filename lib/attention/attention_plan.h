@@ -1,6 +1,7 @@
 // What is known of attention before its first call: shapes, and how the work is cut.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "nonlocal/attention.h"
@@ -48,8 +49,14 @@ struct Plan {
 
   [[nodiscard]] int tasks_a_head() const;
   [[nodiscard]] int tasks() const { return heads * tasks_a_head(); }
-  [[nodiscard]] int query_at(int block, int lane) const;
+  [[nodiscard]] int query_at(int number, int lane) const {
+    const bool is_sequence = patch_height == 1 && across == blocks;
+    return is_sequence ? std::min(number * block + lane, queries - 1) : query_in_grid(number, lane);
+  }
   [[nodiscard]] Box box_of_query(int query) const;  // its keys
+
+ private:
+  [[nodiscard]] int query_in_grid(int number, int lane) const;
 };
 
 // Sums of products of keys and values are made in chunks, at most.

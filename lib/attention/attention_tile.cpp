@@ -120,6 +120,29 @@ void score_keys(const Call& call, int head, int first, int last) {
   }
 }
 
+// The same of bfloat16: channel c of both side by side.
+void zip_values(const float* first, const float* second, int dim, uint32_t* to) {
+  const auto* a = reinterpret_cast<const uint32_t*>(first);
+  const auto* b = reinterpret_cast<const uint32_t*>(second);
+  for (int c = 0; c < dim / 2; ++c) {
+    const uint32_t other = b == nullptr ? 0 : b[c];
+    to[2 * c] = (a[c] & 0xFFFFu) | other << 16;
+    to[2 * c + 1] = a[c] >> 16 | (other & 0xFFFF0000u);
+  }
+}
+
+void pack_keys(const Call& call, int head, int first, int last) {
+  const Plan& p = call.plan;
+  for (int j = first; call.packed_key != nullptr && j < last; ++j) {
+    float* to = call.packed_key + (static_cast<ptrdiff_t>(head) * round_up(p.keys, 2) + j) * p.score_depth;
+    if (call.has_pairs_in) {
+      std::copy_n(call.input.key.row(j) + static_cast<ptrdiff_t>(head) * p.score_depth, p.score_depth, to);
+    } else {
+      pack_pairs(call.input.key.row(j) + static_cast<ptrdiff_t>(head) * p.dim, p.dim, to);
+    }
+  }
+}
+
 // `first` is even.
 void prepare_keys(const Call& call, int head, int first, int last) {
   const Plan& p = call.plan;
@@ -129,17 +152,17 @@ void prepare_keys(const Call& call, int head, int first, int last) {
   if (!p.is_bfloat16) {
     return;
   }
+  pack_keys(call, head, first, last);
   const ptrdiff_t pairs = ceil_divide(p.keys, 2);
-  const auto key = [&](int j) { return call.input.key.row(j) + static_cast<ptrdiff_t>(head) * p.dim; };
-  const auto value = [&](int j) {
-    return j < p.keys ? call.input.value.row(j) + static_cast<ptrdiff_t>(head) * p.value_dim : nullptr;
-  };
-  for (int j = first; j < last; ++j) {
-    pack_pairs(key(j), p.dim, call.packed_key + (head * 2 * pairs + j) * p.score_depth);
-  }
+  const ptrdiff_t cells = call.has_pairs_in ? p.value_dim / 2 : p.value_dim;
+  const auto value = [&](int j) { return j < p.keys ? call.input.value.row(j) + head * cells : nullptr; };
   for (int j = first; j < last; j += 2) {
-    pack_values(value(j), value(j + 1), p.value_dim,
-                reinterpret_cast<uint32_t*>(call.packed_value + (head * pairs + j / 2) * p.value_dim));
+    auto* to = reinterpret_cast<uint32_t*>(call.packed_value + (head * pairs + j / 2) * p.value_dim);
+    if (call.has_pairs_in) {
+      zip_values(value(j), value(j + 1), p.value_dim, to);
+    } else {
+      pack_values(value(j), value(j + 1), p.value_dim, to);
+    }
   }
 }
 
@@ -149,7 +172,7 @@ void sum_key_values(const Call& call, int head, int chunk, Scratch& s) {
   const int first = static_cast<int>(static_cast<int64_t>(p.keys) * chunk / chunks(p));
   const int last = static_cast<int>(static_cast<int64_t>(p.keys) * (chunk + 1) / chunks(p));
   const ptrdiff_t head_size = static_cast<ptrdiff_t>(padded_value_dim(p)) * p.dim;
-  fill_row(s.factor.data(), 1.0f);
+  fill_row(s.factor, 1.0f);
   for (int c = 0; c < p.value_dim; c += kBlock) {
     float* to = call.key_value + (static_cast<ptrdiff_t>(head) * chunks(p) + chunk) * head_size +
                 static_cast<ptrdiff_t>(c) * p.dim;
@@ -157,14 +180,14 @@ void sum_key_values(const Call& call, int head, int chunk, Scratch& s) {
     for (int j = first; j < last; j += p.key_block) {
       const int count = std::min(p.key_block, last - j);
       for (int r = 0; r < count; ++r) {
-        float* lanes = s.score.data() + r * kBlock;
+        float* lanes = s.score + r * kBlock;
         const int channels = is_padding(call, j + r) ? 0 : std::min(kBlock, p.value_dim - c);
         std::copy_n(call.input.value.row(j + r) + static_cast<ptrdiff_t>(head) * p.value_dim + c, channels,
                     lanes);
         std::fill(lanes + channels, lanes + kBlock, 0.0f);
       }
       multiply<FloatProduct, true>(call.input.key.row(j) + static_cast<ptrdiff_t>(head) * p.dim,
-                                   call.input.key.stride, s.score.data(), count, s.factor.data(), to, p.dim);
+                                   call.input.key.stride, s.score, count, to, s.factor, to, p.dim);
     }
   }
 }
@@ -181,6 +204,19 @@ void add_chunks(const Call& call, int head) {
   }
 }
 
+void lay_out_bias(const Plan& p, const ConstMatrix& bias, float* lanes) {
+  const ptrdiff_t keys = round_up(p.keys, 2);
+  for (int i = 0; i < p.heads * p.blocks; ++i, lanes += keys * kBlock) {
+    const ptrdiff_t first_row = bias.rows == p.queries ? 0 : static_cast<ptrdiff_t>(i / p.blocks) * p.queries;
+    for (ptrdiff_t key = 0; key < p.keys; ++key) {
+      for (int lane = 0; lane < kBlock; ++lane) {
+        lanes[key * kBlock + lane] = kLog2E * bias.row(first_row + p.query_at(i % p.blocks, lane))[key];
+      }
+    }
+    std::fill_n(lanes + static_cast<ptrdiff_t>(p.keys) * kBlock, (keys - p.keys) * kBlock, 0.0f);
+  }
+}
+
 bool has_bfloat16() {
 #if NONLOCAL_ATTENTION_BFLOAT16
   return __builtin_cpu_supports("avx512bf16") != 0;
@@ -190,7 +226,7 @@ bool has_bfloat16() {
 }
 
 Kernels instruction_set_kernels() {
-  return {kBlock, has_bfloat16(), &prepare_keys, &sum_key_values, &add_chunks, &attend};
+  return {kBlock, has_bfloat16(), &prepare_keys, &sum_key_values, &add_chunks, &attend, &lay_out_bias};
 }
 
 }  // namespace nonlocal::attention::HWY_NAMESPACE
@@ -199,27 +235,54 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace nonlocal::attention {
 
-void Scratch::allocate(const Plan& p) {
-  const auto rows = [&](int count) {
-    return static_cast<std::size_t>(p.blocks_a_task) * p.block * static_cast<std::size_t>(count);
-  };
-  query.allocate(rows(round_up(p.dim, 2)));
-  out.allocate(rows(p.value_dim));
-  most.allocate(rows(1));
-  sum.allocate(rows(1));
-  box.allocate(rows(6));
-  block_box.resize(static_cast<std::size_t>(p.blocks_a_task));
-  score.allocate(static_cast<std::size_t>(p.key_block) * p.block);
-  bias.allocate(static_cast<std::size_t>(p.key_block) * p.block);
-  factor.allocate(static_cast<std::size_t>(p.block));
-  runs.reserve(static_cast<std::size_t>(p.key_block));
-  block_runs.reserve(static_cast<std::size_t>(p.key_block));
+namespace {
+
+// Pieces of working memory one after another.
+class Pieces {
+ public:
+  explicit Pieces(std::byte* memory) : memory_(memory) {}
+
+  template <typename T>
+  T* take(std::size_t count) {
+    std::byte* piece = memory_ == nullptr ? nullptr : memory_ + bytes_;
+    bytes_ += round_up(count * sizeof(T), std::size_t{64});
+    return reinterpret_cast<T*>(piece);
+  }
+  [[nodiscard]] std::size_t bytes() const { return bytes_; }
+
+ private:
+  std::byte* memory_;
+  std::size_t bytes_ = 0;
+};
+
+Scratch scratch_in(const Plan& p, Pieces& pieces) {
+  const auto blocks = static_cast<std::size_t>(p.blocks_a_task);
+  const auto lanes = static_cast<std::size_t>(p.block);
+  const auto keys = static_cast<std::size_t>(p.key_block);
+  return {.query = pieces.take<float>(blocks * lanes * static_cast<std::size_t>(round_up(p.dim, 2))),
+          .out = pieces.take<float>(blocks * lanes * static_cast<std::size_t>(round_up(p.value_dim, 2))),
+          .most = pieces.take<float>(blocks * lanes),
+          .sum = pieces.take<float>(blocks * lanes),
+          .box = pieces.take<std::int32_t>(blocks * lanes * 6),
+          .block_box = pieces.take<BlockBox>(blocks),
+          .score = pieces.take<float>(keys * lanes),
+          .bias = pieces.take<float>(keys * lanes),
+          .factor = pieces.take<float>(lanes),
+          .runs = KeyRuns(pieces.take<KeyRun>(keys)),
+          .block_runs = KeyRuns(pieces.take<KeyRun>(keys))};
 }
 
-std::size_t Scratch::bytes() const {
-  const std::size_t floats =
-      query.size() + out.size() + most.size() + sum.size() + score.size() + bias.size() + factor.size();
-  return sizeof(float) * floats + sizeof(std::int32_t) * box.size();
+}  // namespace
+
+Scratch make_scratch(const Plan& plan, std::byte* memory) {
+  Pieces pieces(memory);
+  return scratch_in(plan, pieces);
+}
+
+std::size_t scratch_bytes(const Plan& plan) {
+  Pieces pieces(nullptr);
+  scratch_in(plan, pieces);
+  return pieces.bytes();
 }
 
 HWY_EXPORT(instruction_set_kernels);

@@ -4,10 +4,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 #include "attention/attention_plan.h"
-#include "core/aligned_buffer.h"
 #include "nonlocal/attention.h"
 
 namespace nonlocal::attention {
@@ -24,37 +22,55 @@ struct BlockBox {
   Box any, all;
 };
 
-// One thread's.
-struct Scratch {
-  void allocate(const Plan& plan);
+class KeyRuns {
+ public:
+  explicit KeyRuns(KeyRun* memory) : first_(memory) {}
+  void clear() { count_ = 0; }
+  void push_back(const KeyRun& run) { first_[count_++] = run; }
+  [[nodiscard]] bool empty() const { return count_ == 0; }
+  [[nodiscard]] const KeyRun* begin() const { return first_; }
+  [[nodiscard]] const KeyRun* end() const { return first_ + count_; }
 
+ private:
+  KeyRun* first_;
+  int count_ = 0;
+};
+
+// A task's working memory.
+struct Scratch {
   // Of each block of the task, a row of `block` lanes for every cell or channel.
-  AlignedBuffer<float> query;
-  AlignedBuffer<float> out;
-  AlignedBuffer<float> most;        // the largest score so far
-  AlignedBuffer<float> sum;         // of the weights so far; without exponentials their number
-  AlignedBuffer<std::int32_t> box;  // of each lane: six rows, as in Box
-  std::vector<BlockBox> block_box;
+  float* query;
+  float* out;
+  float* most;        // the largest score so far
+  float* sum;         // of the weights so far; without exponentials their number
+  std::int32_t* box;  // of each lane: six rows, as in Box
+  BlockBox* block_box;
 
   // A row of lanes for every key of a batch: scores, then weights.
-  AlignedBuffer<float> score;
-  AlignedBuffer<float> bias;
-  AlignedBuffer<float> factor;  // for the sums so far
-  std::vector<KeyRun> runs;
-  std::vector<KeyRun> block_runs;
-
-  [[nodiscard]] std::size_t bytes() const;
+  float* score;
+  float* bias;
+  float* factor;  // for the sums so far
+  KeyRuns runs;
+  KeyRuns block_runs;
 };
+
+// In `memory`, of scratch_bytes(), at a multiple of 64.
+Scratch make_scratch(const Plan& plan, std::byte* memory);
+std::size_t scratch_bytes(const Plan& plan);
 
 // One call's matrices.
 struct Call {
   const Plan& plan;
-  const AttentionInput& input;
-  const Matrix& out;
-  int keys_left;        // by padding
-  float* packed_key;    // bfloat16: [heads][keys, rounded up to even][score_depth] cells
-  float* packed_value;  // bfloat16: [heads][pairs of keys][value_dim] cells
-  float* key_score;     // kConcatenation: [heads][keys], what the key adds to the score
+  AttentionInput input;
+  Matrix out;
+  // Where features are bfloat16, their matrices are such of cells: pairs of them in place of floats.
+  bool has_pairs_in;
+  bool has_pairs_out;
+  const float* lane_bias;  // in place of input.bias, or none: see lay_out_bias
+  int keys_left;           // by padding
+  float* packed_key;       // bfloat16: [heads][keys, rounded up to even][score_depth] cells, or none
+  float* packed_value;     // bfloat16: [heads][pairs of keys][value_dim] cells
+  float* key_score;        // kConcatenation: [heads][keys], what the key adds to the score
   float* key_value;  // kDotProduct, linear: [heads][chunks][dim][padded value_dim], sums of k v over a chunk
 };
 
@@ -70,6 +86,9 @@ struct Kernels {
   void (*add_chunks)(const Call& call, int head);
   // And all of the queries.
   void (*attend)(const Call& call, int task, Scratch& scratch);
+  // Of a bias as AttentionInput has it, [heads][blocks][keys, rounded up to even] rows of lanes, as scores
+  // are summed: for calls that all have the same bias.
+  void (*lay_out_bias)(const Plan& plan, const ConstMatrix& bias, float* lanes);
 };
 
 Kernels kernels();

@@ -27,7 +27,8 @@ void run_linear(const LinearPass& p, int first_row, float* in_lanes, float* out_
   if (p.is_bfloat16) {
     lanes_to_pairs(in_lanes, p.inputs);
   }
-  multiply<false>(p.is_bfloat16, p.weight, p.cells, in_lanes, p.cells, nullptr, out_lanes, p.outputs);
+  multiply<false>(p.is_bfloat16, p.weight, p.cells, in_lanes, p.cells, nullptr, nullptr, out_lanes,
+                  p.outputs);
   for (int c = 0; c < p.outputs; ++c) {
     for (int v = 0; v < kVectors; ++v) {
       float* at = out_lanes + c * kBlock + v * kLanes;

@@ -1,6 +1,7 @@
 // What is asked of a matrix before it is read or written.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -34,6 +35,16 @@ inline bool overlap(const ConstMatrix& a, const ConstMatrix& b) {
   const auto end = [](const ConstMatrix& m) { return m.row(m.rows - 1) + m.columns; };
   const std::less<const float*> before;
   return before(a.data, end(b)) && before(b.data, end(a));
+}
+
+// May neighbours in a row be read together?
+inline bool is_in_pairs(const ConstBfloat16Matrix& m) {
+  return m.columns % 2 == 0 && m.stride % 2 == 0 && reinterpret_cast<std::uintptr_t>(m.data) % 4 == 0;
+}
+
+// The same as cells, each a pair in place of a float.
+inline ConstMatrix as_cells(const ConstBfloat16Matrix& m) {
+  return {reinterpret_cast<const float*>(m.data), m.rows, m.columns / 2, m.stride / 2};
 }
 
 }  // namespace nonlocal::attention

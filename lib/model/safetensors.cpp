@@ -8,10 +8,10 @@
 #include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <system_error>
 #include <utility>
 
+#include "model/strict_json.h"
 #include "nonlocal/error.h"
 
 namespace nonlocal::model {
@@ -33,14 +33,6 @@ const std::map<std::string, uint64_t>& types() {
   return sizes;
 }
 
-// Names come from the file: control characters and the like are escaped, and nothing is endless.
-std::string quoted(const std::string& name) {
-  constexpr std::size_t kLongest = 100;
-  const bool is_long = name.size() > kLongest;
-  return json(is_long ? name.substr(0, kLongest) : name).dump(-1, ' ', true, json::error_handler_t::replace) +
-         (is_long ? "..." : "");
-}
-
 uint64_t read_little_endian(const std::byte* at, int bytes) {
   uint64_t value = 0;
   for (int i = 0; i < bytes; ++i) {
@@ -49,39 +41,11 @@ uint64_t read_little_endian(const std::byte* at, int bytes) {
   return value;
 }
 
-// Refuses what JSON's parser lets pass: a name twice in one object, and nesting that no header has.
-class HeaderRules {
- public:
-  explicit HeaderRules(const std::string& path) : path_(path) {}
-
-  bool operator()(int depth, json::parse_event_t event, const json& parsed) {
-    if (depth > kDeepest) {
-      throw ModelError(path_, "its header is nested too deeply: expected a tensor's type, shape and offsets");
-    }
-    if (event == json::parse_event_t::object_start) {
-      names_[depth].clear();
-    } else if (event == json::parse_event_t::key && !names_[depth - 1].insert(parsed).second) {
-      throw ModelError(path_, "its header has " + quoted(parsed) + " twice");
-    }
-    return true;
-  }
-
- private:
-  const std::string& path_;
-  std::set<std::string> names_[kDeepest + 1];
-};
-
 json parse_header(const std::string& path, const char* first, const char* last) {
   if (first == last || *first != '{') {
     throw ModelError(path, "expected a header that begins with '{': no safetensors file");
   }
-  HeaderRules rules(path);
-  try {
-    return json::parse(first, last, std::ref(rules));
-  } catch (const json::exception& e) {
-    // Its message may quote the file.
-    throw ModelError(path, "its header is not JSON, error " + std::to_string(e.id));
-  }
+  return parse_strictly(path, "its header", {first, static_cast<std::size_t>(last - first)}, kDeepest);
 }
 
 // A list of whole numbers from 0 on.
@@ -90,7 +54,7 @@ Shape numbers(const std::string& path, const json& entry, const std::string& nam
   if (list == entry.end() || !list->is_array() ||
       !std::all_of(list->begin(), list->end(), [](const json& n) { return n.is_number_unsigned(); })) {
     throw ModelError(
-        path, "tensor " + quoted(name) + ": expected \"" + key + "\" to be a list of numbers from 0 on");
+        path, "tensor " + in_quotes(name) + ": expected \"" + key + "\" to be a list of numbers from 0 on");
   }
   return list->get<Shape>();
 }
@@ -110,7 +74,7 @@ std::optional<uint64_t> size_of(const Shape& shape, uint64_t element) {
 std::map<std::string, std::string> strings(const std::string& path, const json& entry) {
   for (const auto& [key, value] : entry.items()) {
     if (!value.is_string()) {
-      throw ModelError(path, "metadata " + quoted(key) + ": expected a string");
+      throw ModelError(path, "metadata " + in_quotes(key) + ": expected a string");
     }
   }
   return entry;
@@ -119,12 +83,12 @@ std::map<std::string, std::string> strings(const std::string& path, const json& 
 // A tensor's type, shape and place, the last within bytes `data` to `file_size` of the file.
 Tensor read_entry(const std::string& path, const std::string& name, const json& entry, uint64_t data,
                   uint64_t file_size) {
-  const std::string tensor = "tensor " + quoted(name) + ": ";
+  const std::string tensor = "tensor " + in_quotes(name) + ": ";
   const auto type = entry.find("dtype");
   if (type == entry.end() || !type->is_string() || !types().contains(*type)) {
     const bool is_named = type != entry.end() && type->is_string();
     throw ModelError(path,
-                     tensor + "expected a known \"dtype\"" + (is_named ? ", found " + quoted(*type) : ""));
+                     tensor + "expected a known \"dtype\"" + (is_named ? ", found " + in_quotes(*type) : ""));
   }
   const Shape shape = numbers(path, entry, name, "shape");
   const Shape offsets = numbers(path, entry, name, "data_offsets");
@@ -152,7 +116,7 @@ void check_places(const std::string& path, const std::map<std::string, Tensor>& 
   uint64_t end = data;
   for (const auto& [place, name] : places) {
     if (place.first != end) {
-      throw ModelError(path, "tensor " + quoted(name) + ": expected its bytes to begin at " +
+      throw ModelError(path, "tensor " + in_quotes(name) + ": expected its bytes to begin at " +
                                  std::to_string(end - data) + ", where the one before ends, found " +
                                  std::to_string(place.first - data));
     }
@@ -230,7 +194,7 @@ void Safetensors::read_header() {
   const std::size_t data = kLengthBytes + length;
   for (const auto& [name, entry] : header.items()) {
     if (!entry.is_object()) {
-      throw ModelError(path_, quoted(name) + ": expected an object");
+      throw ModelError(path_, in_quotes(name) + ": expected an object");
     }
     if (name == "__metadata__") {
       metadata_ = strings(path_, entry);
@@ -249,9 +213,17 @@ std::optional<std::string> Safetensors::metadata(const std::string& key) const {
 const Tensor& Safetensors::tensor(const std::string& name) const {
   const auto at = tensors_.find(name);
   if (at == tensors_.end()) {
-    throw ModelError(path_, "expected a tensor " + quoted(name) + ", found none of this name");
+    throw ModelError(path_, "expected a tensor " + in_quotes(name) + ", found none of this name");
   }
   return at->second;
+}
+
+std::vector<std::string> Safetensors::names() const {
+  std::vector<std::string> names;
+  for (const auto& [name, tensor] : tensors_) {
+    names.push_back(name);
+  }
+  return names;
 }
 
 const Shape& Safetensors::shape(const std::string& name) const { return tensor(name).shape; }
@@ -259,18 +231,18 @@ const Shape& Safetensors::shape(const std::string& name) const { return tensor(n
 std::vector<float> Safetensors::floats(const std::string& name, const Shape& expected) const {
   const Tensor& t = tensor(name);
   if (t.shape != expected) {
-    throw ModelError(path_, "tensor " + quoted(name) + ": expected the shape " + to_string(expected) +
+    throw ModelError(path_, "tensor " + in_quotes(name) + ": expected the shape " + to_string(expected) +
                                 ", found " + to_string(t.shape));
   }
   if (t.type != "F32" && t.type != "F16" && t.type != "BF16") {
-    throw ModelError(path_, "tensor " + quoted(name) + ": expected F32, F16 or BF16, found " + t.type);
+    throw ModelError(path_, "tensor " + in_quotes(name) + ": expected F32, F16 or BF16, found " + t.type);
   }
   const std::size_t element = types().at(t.type);
   std::vector<float> values((t.end - t.begin) / element);
   for (std::size_t i = 0; i < values.size(); ++i) {
     values[i] = to_float(t.type, bytes_.data() + t.begin + i * element);
     if (!std::isfinite(values[i])) {
-      throw ModelError(path_, "tensor " + quoted(name) + ": expected finite values, value " +
+      throw ModelError(path_, "tensor " + in_quotes(name) + ": expected finite values, value " +
                                   std::to_string(i) + " is not");
     }
   }
@@ -285,7 +257,7 @@ void write_safetensors(const std::string& path, const std::map<std::string, std:
     const uint64_t begin = end;
     end += 4 * t.values.size();
     if (size_of(t.shape, 4) != end - begin) {
-      throw ModelError(path, "tensor " + quoted(t.name) + ": " + std::to_string(t.values.size()) +
+      throw ModelError(path, "tensor " + in_quotes(t.name) + ": " + std::to_string(t.values.size()) +
                                  " values do not have the shape " + to_string(t.shape));
     }
     header[t.name] = {{"dtype", "F32"}, {"shape", t.shape}, {"data_offsets", {begin, end}}};

@@ -38,6 +38,12 @@ class Safetensors {
   // What "__metadata__" says of `key`, if anything.
   [[nodiscard]] std::optional<std::string> metadata(const std::string& key) const;
 
+  // All of "__metadata__".
+  [[nodiscard]] const std::map<std::string, std::string>& metadata() const { return metadata_; }
+
+  // The tensors' names, sorted.
+  [[nodiscard]] std::vector<std::string> names() const;
+
   // The shape of a tensor. Throws ModelError if there is none of this name.
   [[nodiscard]] const Shape& shape(const std::string& name) const;
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/rounding.h"
+#include "network/onednn.h"
 #include "nonlocal/error.h"
 
 // Of the OpenMP runtime that oneDNN brings: its header is not where every compiler looks.
@@ -20,11 +21,6 @@ using dnnl::memory;
 using Dims = memory::dims;
 using Tag = memory::format_tag;
 using Type = memory::data_type;
-
-const dnnl::engine& cpu() {
-  static const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
-  return engine;
-}
 
 bool has(dnnl::cpu_isa wanted) {
   const auto bits = [](dnnl::cpu_isa isa) { return static_cast<unsigned>(isa); };
@@ -129,6 +125,11 @@ memory biases(const PreparedLayer& layer, const memory::desc& wanted) {
 }
 
 }  // namespace
+
+const dnnl::engine& cpu() {
+  static const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
+  return engine;
+}
 
 OneThread::OneThread() : before_(omp_get_max_threads()) { omp_set_num_threads(1); }
 OneThread::~OneThread() { omp_set_num_threads(before_); }

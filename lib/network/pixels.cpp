@@ -153,6 +153,17 @@ void add(const float* in, int count, float* sum) {
       [&](int i) HWY_ATTR { sum[i] += in[i]; });
 }
 
+void blend(const float* from, float share, int count, float* to) {
+  const auto by = hn::Set(F(), share);
+  over(
+      count,
+      [&](int i) HWY_ATTR {
+        const auto start = hn::LoadU(F(), from + i);
+        hn::StoreU(hn::Add(start, hn::Mul(by, hn::Sub(hn::LoadU(F(), to + i), start))), F(), to + i);
+      },
+      [&](int i) HWY_ATTR { to[i] = from[i] + share * (to[i] - from[i]); });
+}
+
 void add_residual(const float* residual, int count, float* codes) {
   const auto by = hn::Set(F(), 255.0F);
   over(
@@ -176,6 +187,7 @@ HWY_EXPORT(convert_to_float);
 HWY_EXPORT(convert_to_bfloat16);
 HWY_EXPORT(convert_to_byte);
 HWY_EXPORT(add);
+HWY_EXPORT(blend);
 HWY_EXPORT(add_residual);
 
 void load_codes(const ConstPlane& plane, int x, int y, int count, float* codes) {
@@ -194,6 +206,9 @@ void convert(const float* in, float offset, float scale, int count, std::uint8_t
   HWY_DYNAMIC_DISPATCH(convert_to_byte)(in, offset, scale, count, out);
 }
 void add(const float* in, int count, float* sum) { HWY_DYNAMIC_DISPATCH(add)(in, count, sum); }
+void blend(const float* from, float share, int count, float* to) {
+  HWY_DYNAMIC_DISPATCH(blend)(from, share, count, to);
+}
 void add_residual(const float* residual, int count, float* codes) {
   HWY_DYNAMIC_DISPATCH(add_residual)(residual, count, codes);
 }

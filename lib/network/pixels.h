@@ -22,6 +22,9 @@ void convert(const float* in, float offset, float scale, int count, std::uint8_t
 // sum += in
 void add(const float* in, int count, float* sum);
 
+// to = from + share (to - from)
+void blend(const float* from, float share, int count, float* to);
+
 // codes += 255 residual
 void add_residual(const float* residual, int count, float* codes);
 

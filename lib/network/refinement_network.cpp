@@ -1,12 +1,12 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <cstring>
 
 #include "core/planes.h"
 #include "core/workers.h"
 #include "network/calibration.h"
 #include "network/convolution.h"
+#include "network/plane_copy.h"
 #include "network/refinement_model.h"
 #include "network/tile.h"
 #include "network/tile_grid.h"
@@ -60,39 +60,6 @@ void check_map(const ConstPlane& map, const ConstPlane& noisy) {
                           " samples or half of it, rounded up, got " + size_of(map));
   }
 }
-
-// A plane's samples, where the output overwrites them while neighbours still need them.
-class Copy {
- public:
-  ConstPlane of(const ConstPlane& plane) {
-    const std::size_t bytes = static_cast<std::size_t>(plane.bytes_per_sample());
-    const std::size_t row = plane.width * bytes;
-    if (memory_.size() != row * plane.height) {
-      memory_.allocate(row * plane.height);
-    }
-    for (int y = 0; y < plane.height; ++y) {
-      copy_row(plane, y, bytes, memory_.data() + y * row);
-    }
-    ConstPlane copy = plane;
-    copy.data = memory_.data();
-    copy.stride = static_cast<std::ptrdiff_t>(row);
-    copy.step = 1;
-    return copy;
-  }
-
- private:
-  static void copy_row(const ConstPlane& plane, int y, std::size_t bytes, std::byte* to) {
-    if (plane.step == 1) {
-      std::memcpy(to, plane.row(y), plane.width * bytes);
-      return;
-    }
-    for (int x = 0; x < plane.width; ++x) {
-      std::memcpy(to + x * bytes, plane.row(y) + static_cast<std::ptrdiff_t>(x) * plane.step * bytes, bytes);
-    }
-  }
-
-  AlignedBuffer<std::byte> memory_;
-};
 
 // A thread's memory: the layers read one buffer and write the other in turn.
 struct Slot {
@@ -212,7 +179,7 @@ struct RefinementNetwork::State {
   network::RefinementModel model;
   std::vector<network::PreparedLayer> layers;
   std::unique_ptr<Plan> plan;
-  Copy copies[3];
+  network::PlaneCopy copies[3];
 };
 
 namespace {

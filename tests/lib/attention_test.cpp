@@ -390,9 +390,10 @@ TEST(Attention, InstructionSetIsThatOfItsMaking) {
 
 // The numbers that a float's upper half leaves, in matrices with gaps.
 struct Bfloat16Copy {
-  explicit Bfloat16Copy(OwnMatrix& m) : rows(m.view().rows), columns(m.view().columns) {
+  Bfloat16Copy(OwnMatrix& m, int gap)
+      : rows(m.view().rows), columns(m.view().columns), stride(columns + gap) {
     for (int i = 0; i < rows; ++i) {
-      for (int j = 0; j < columns + 3; ++j) {
+      for (int j = 0; j < stride; ++j) {
         const auto bits = j < columns ? std::bit_cast<std::uint32_t>(m.at(i, j)) : 0x7FC00000u;
         values.push_back(static_cast<std::uint16_t>(bits >> 16));
         if (j < columns) {
@@ -401,24 +402,30 @@ struct Bfloat16Copy {
       }
     }
   }
-  [[nodiscard]] ConstBfloat16Matrix view() const { return {values.data(), rows, columns, columns + 3}; }
+  [[nodiscard]] ConstBfloat16Matrix view() const { return {values.data(), rows, columns, stride}; }
 
-  int rows, columns;
+  int rows, columns, stride;
   std::vector<std::uint16_t> values;
 };
 
-TEST(Attention, TakesBfloat16) {
+// As they lie where neighbours come in pairs, else as floats: the same bytes.
+void expect_takes_bfloat16(int keys, int value_dim, int gap) {
   for (const NamedRelevance& r : kRelevances) {
-    Job job({.queries = 300, .keys = 401, .dim = 6, .value_dim = 5, .heads = 2, .relevance = r.relevance},
+    Job job({.queries = 300,
+             .keys = keys,
+             .dim = 6,
+             .value_dim = value_dim,
+             .heads = 2,
+             .relevance = r.relevance},
             0.7, 2);
-    const Bfloat16Copy query(job.query);
-    const Bfloat16Copy key(job.key);
-    const Bfloat16Copy value(job.value);
+    const Bfloat16Copy query(job.query, gap);
+    const Bfloat16Copy key(job.key, gap);
+    const Bfloat16Copy value(job.value, gap);
     job.with_padding();
     const Bfloat16AttentionInput input{query.view(), key.view(), value.view(), {}, job.padding};
     for (const AttentionPrecision precision : precisions()) {
       const std::vector<float> expected = job.run(precision, 2);
-      OwnMatrix out(300, 10);
+      OwnMatrix out(300, 2 * value_dim);
       EXPECT_THROW(Attention(job.p).run(input, out.view()), InvalidArgument);
       job.p.has_bfloat16_input = true;
       Attention attention(job.p);
@@ -430,6 +437,13 @@ TEST(Attention, TakesBfloat16) {
       job.p.has_bfloat16_input = false;
     }
   }
+}
+
+TEST(Attention, TakesBfloat16) {
+  expect_takes_bfloat16(401, 5, 3);
+  expect_takes_bfloat16(401, 4, 4);
+  expect_takes_bfloat16(400, 4, 0);
+  expect_takes_bfloat16(400, 4, 1);
 }
 
 TEST(Attention, PrecisionsAreSupportedOrRefused) {

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What cannot be must end in words, not in a crash.
+# What cannot be must end in words, not in a crash: bad_input.sh PARITY_FOLDER
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 refused() { # PATTERN PIPELINE...: must fail as programs fail and say something that matches
@@ -15,9 +15,10 @@ refused() { # PATTERN PIPELINE...: must fail as programs fail and say something 
 complained() { # PATTERN PIPELINE...: must go on, with a warning that matches
   local pattern=$1 output
   shift
-  output=$(GST_DEBUG=nonlocaldenoise:2 gst gst-launch-1.0 "$@" 2>&1) || fail "exit status $?: gst-launch-1.0 $*" "$output"
+  output=$(GST_DEBUG=nonlocaldenoise:2,selfattention:2 gst gst-launch-1.0 "$@" 2>&1) || fail "exit status $?: gst-launch-1.0 $*" "$output"
   grep -qE "$pattern" <<<"$output" || fail "expected '$pattern' from: gst-launch-1.0 $*" "$output"
 }
+models=$1
 source="videotestsrc num-buffers=2"
 small=video/x-raw,format=I420,width=16,height=16
 
@@ -65,5 +66,25 @@ head -c 100 /dev/urandom >"$folder/noise.safetensors"
   refused "$folder/empty.safetensors: " $source ! $small ! nonlocaldenoise refinement="$folder/empty.safetensors" ! fakesink
   refused "refine_miracle.safetensors: expected in one of these folders" \
     $source ! $small ! nonlocaldenoise refinement=refine_miracle ! fakesink
+}
+
+# selfattention: networks that are none, that the CPU or the format does not fit, conditions that nobody asked for.
+gray=$models/network_refiner.safetensors
+colour=$models/network_dense.safetensors
+# shellcheck disable=SC2086
+{
+  refused "$folder/noise.safetensors: " $source ! $small ! selfattention model="$folder/noise.safetensors" ! fakesink
+  refused "expected in one of these folders" $source ! $small ! selfattention model=miracle ! fakesink
+  DNNL_MAX_CPU_ISA=AVX2 refused "bfloat16" $source ! $small ! selfattention model="$gray" precision=bf16 ! fakesink
+  refused "not-negotiated|can't handle caps" $source ! $small ! selfattention model="$colour" ! fakesink
+  refused 'could not set property "precision".*"int8"' $source ! selfattention precision=int8 ! fakesink
+  for setting in strength=-0.1 strength=1.1 strength=nan n-threads=-1 condition=-2 condition=1e7; do
+    complained "out of range for property '${setting%%=*}'" \
+      $source ! $small ! selfattention model="$gray" "$setting" ! fakesink
+  done
+  complained 'condition: expected sigma from 0 to 100, got 200; using 100' \
+    $source ! $small ! selfattention model="$gray" condition=200 ! fakesink
+  complained 'condition: the network has none, got 5; ignoring it' \
+    $source ! selfattention model="$colour" condition=5 ! video/x-raw,width=16,height=16 ! fakesink
 }
 exit 0

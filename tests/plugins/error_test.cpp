@@ -27,9 +27,7 @@ namespace {
 
 struct Outcome {
   GstFlowReturn flow;
-  std::string domain;
-  int code;
-  std::string details;
+  ErrorReport error;
 };
 
 Outcome outcome_of(const std::function<void()>& failure) {
@@ -37,20 +35,13 @@ Outcome outcome_of(const std::function<void()>& failure) {
   const GstVideoInfo info = video_info(GST_VIDEO_FORMAT_GRAY8, 16, 16);
   Harness harness(info);
   harness.set("sigma", "20");
-  Outcome outcome{harness.push(noisy_frame(info)), "", -1, ""};
+  Outcome outcome{harness.push(noisy_frame(info)), {}};
   EXPECT_FALSE(harness.pull());
   const std::vector<Message> errors = harness.messages(GST_MESSAGE_ERROR);
   EXPECT_EQ(errors.size(), 1u);
   if (!errors.empty()) {
-    GError* error = nullptr;
-    gchar* details = nullptr;
-    gst_message_parse_error(errors[0].get(), &error, &details);
-    outcome.domain = g_quark_to_string(error->domain);
-    outcome.code = error->code;
-    outcome.details = details;
-    EXPECT_GT(std::string(error->message).size(), 20u);
-    g_error_free(error);
-    g_free(details);
+    outcome.error = error_of(errors[0].get());
+    EXPECT_GT(outcome.error.text.size(), 20u);
   }
   return outcome;
 }
@@ -58,25 +49,26 @@ Outcome outcome_of(const std::function<void()>& failure) {
 TEST(Errors, AnInvalidArgumentIsOneOfSettings) {
   const Outcome outcome = outcome_of([] { throw InvalidArgument("expected a cat, got a dog"); });
   EXPECT_EQ(outcome.flow, GST_FLOW_ERROR);
-  EXPECT_EQ(outcome.domain, g_quark_to_string(GST_LIBRARY_ERROR));
-  EXPECT_EQ(outcome.code, GST_LIBRARY_ERROR_SETTINGS);
-  EXPECT_NE(outcome.details.find("expected a cat, got a dog"), std::string::npos) << outcome.details;
+  EXPECT_EQ(outcome.error.domain, GST_LIBRARY_ERROR);
+  EXPECT_EQ(outcome.error.code, GST_LIBRARY_ERROR_SETTINGS);
+  EXPECT_NE(outcome.error.details.find("expected a cat, got a dog"), std::string::npos)
+      << outcome.error.details;
 }
 
 TEST(Errors, NoMemoryIsOneOfResources) {
   const Outcome outcome = outcome_of([] { throw std::bad_alloc(); });
   EXPECT_EQ(outcome.flow, GST_FLOW_ERROR);
-  EXPECT_EQ(outcome.domain, g_quark_to_string(GST_RESOURCE_ERROR));
-  EXPECT_EQ(outcome.code, GST_RESOURCE_ERROR_NO_SPACE_LEFT);
-  EXPECT_NE(outcome.details.find("16x16"), std::string::npos) << outcome.details;
+  EXPECT_EQ(outcome.error.domain, GST_RESOURCE_ERROR);
+  EXPECT_EQ(outcome.error.code, GST_RESOURCE_ERROR_NO_SPACE_LEFT);
+  EXPECT_NE(outcome.error.details.find("16x16"), std::string::npos) << outcome.error.details;
 }
 
 TEST(Errors, AnyOtherIsOneOfTheLibrary) {
   const Outcome outcome = outcome_of([] { throw std::logic_error("the sky fell"); });
   EXPECT_EQ(outcome.flow, GST_FLOW_ERROR);
-  EXPECT_EQ(outcome.domain, g_quark_to_string(GST_LIBRARY_ERROR));
-  EXPECT_EQ(outcome.code, GST_LIBRARY_ERROR_FAILED);
-  EXPECT_NE(outcome.details.find("the sky fell"), std::string::npos) << outcome.details;
+  EXPECT_EQ(outcome.error.domain, GST_LIBRARY_ERROR);
+  EXPECT_EQ(outcome.error.code, GST_LIBRARY_ERROR_FAILED);
+  EXPECT_NE(outcome.error.details.find("the sky fell"), std::string::npos) << outcome.error.details;
 }
 
 }  // namespace

@@ -29,23 +29,43 @@ expect '^ +Origin URL +[^ ]'
 property() { # NAME: its lines
   awk -v name="$1" '/^  [a-z][a-z-]* *:/ { inside = ($1 == name) } inside' <<<"$description"
 }
+case $element in
+  nonlocaldenoise)
+    tunable="sigma strength chroma-strength patch-size search-size preset method"
+    plain="n-threads message adaptive"
+    weights=refinement
+    read_only=noise-level
+    ranges="sigma strength chroma-strength patch-size search-size n-threads noise-level"
+    ;;
+  selfattention)
+    tunable="strength condition"
+    plain=n-threads
+    weights="model precision"
+    read_only=frames
+    ranges="strength condition n-threads frames"
+    ;;
+  *) fail "no such element: $element" ;;
+esac
 expect_of() { # PROPERTY PATTERN
   grep -qE "$2" <<<"$(property "$1")" || fail "$1: expected '$2' in:" "$(property "$1")"
 }
 playing='changeable in NULL, READY, PAUSED or PLAYING state'
-for name in sigma strength chroma-strength patch-size search-size preset method; do
+for name in $tunable; do
   expect_of "$name" "controllable, $playing"
 done
-for name in n-threads message adaptive; do
+for name in $plain; do
   expect_of "$name" "$playing"
 done
-expect_of noise-level 'flags: readable$'
+for name in $weights; do
+  expect_of "$name" 'changeable only in NULL or READY state'
+done
+expect_of "$read_only" 'flags: readable$'
 # A blurb is the manual: it names the unit, the range and the default.
-for name in sigma strength chroma-strength patch-size search-size preset n-threads noise-level message adaptive method; do
-  expect_of "$name" '(8-bit code values|without unit|in samples|as a count|true.* or false)'
+for name in $tunable $plain $read_only; do
+  expect_of "$name" '(8-bit code values|without unit|in samples|as a count|in the unit of|true.* or false)'
   expect_of "$name" '(default|Default:)'
 done
-for name in sigma strength chroma-strength patch-size search-size n-threads noise-level; do
+for name in $ranges; do
   expect_of "$name" '[0-9] .*to [0-9]+|[0-9] to [0-9]+'
 done
 exit 0

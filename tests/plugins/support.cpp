@@ -190,9 +190,9 @@ std::vector<bool> sample_bytes(GstBuffer* buffer, const GstVideoInfo& info) {
   return belongs;
 }
 
-Harness::Harness(const GstVideoInfo& info, const std::string& line)
+Harness::Harness(const GstVideoInfo& info, const std::string& line, const std::string& element)
     : harness_(gst_harness_new_parse(line.c_str())),
-      element_(gst_harness_find_element(harness_, "nonlocaldenoise")),
+      element_(gst_harness_find_element(harness_, element.c_str())),
       bus_(gst_bus_new()) {
   gst_element_set_bus(harness_->element, bus_.get());
   set_format(info);
@@ -294,20 +294,29 @@ Element parse(const std::string& pipeline) {
   return Element(element);
 }
 
-std::string play(GstElement* pipeline) {
+ErrorReport error_of(GstMessage* message) {
+  GError* error = nullptr;
+  gchar* details = nullptr;
+  gst_message_parse_error(message, &error, &details);
+  ErrorReport report{error->domain, error->code, error->message, details != nullptr ? details : ""};
+  g_error_free(error);
+  g_free(details);
+  return report;
+}
+
+ErrorReport play_to_error(GstElement* pipeline) {
   gst_element_set_state(pipeline, GST_STATE_PLAYING);
   const Bus bus(gst_element_get_bus(pipeline));
   const Message message(gst_bus_timed_pop_filtered(bus.get(), GST_CLOCK_TIME_NONE,
                                                    GstMessageType(GST_MESSAGE_EOS | GST_MESSAGE_ERROR)));
-  std::string what;
+  ErrorReport report;
   if (GST_MESSAGE_TYPE(message.get()) == GST_MESSAGE_ERROR) {
-    GError* error = nullptr;
-    gst_message_parse_error(message.get(), &error, nullptr);
-    what = error->message;
-    g_error_free(error);
+    report = error_of(message.get());
   }
   gst_element_set_state(pipeline, GST_STATE_NULL);
-  return what;
+  return report;
 }
+
+std::string play(GstElement* pipeline) { return play_to_error(pipeline).text; }
 
 }  // namespace nonlocal::test

@@ -58,14 +58,15 @@ std::vector<bool> sample_bytes(GstBuffer* buffer, const GstVideoInfo& info);
 // An element, or a line of them as gst-launch takes it, in a harness with a bus.
 class Harness {
  public:
-  explicit Harness(const GstVideoInfo& info, const std::string& line = "nonlocaldenoise");
+  explicit Harness(const GstVideoInfo& info, const std::string& line = "nonlocaldenoise",
+                   const std::string& element = "nonlocaldenoise");
   ~Harness();
   Harness(const Harness&) = delete;
   Harness& operator=(const Harness&) = delete;
 
   GstHarness* operator->() { return harness_; }
   GstHarness* get() { return harness_; }
-  GstElement* element() { return element_.get(); }  // the nonlocaldenoise in it
+  GstElement* element() { return element_.get(); }  // the one of that name in the line
 
   // As gst-launch would set it.
   Harness& set(const char* property, const std::string& value);
@@ -99,7 +100,18 @@ class Harness {
 std::vector<Bytes> filter_all(const GstVideoInfo& info, const std::vector<std::string>& settings, int frames,
                               int first = 0);
 
-// Plays to the end and returns "" or what the first error said.
+// What an error message says.
+struct ErrorReport {
+  GQuark domain = 0;
+  int code = -1;
+  std::string text;
+  std::string details;
+};
+ErrorReport error_of(GstMessage* message);
+
+// Plays to the end and returns the first error, or none.
+ErrorReport play_to_error(GstElement* pipeline);
+// Its text, or "".
 std::string play(GstElement* pipeline);
 Element parse(const std::string& pipeline);
 

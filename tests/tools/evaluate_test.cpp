@@ -184,6 +184,24 @@ TEST_F(EvaluateTest, EveryPresetGains) {
   EXPECT_NE(rows["fast"]["psnr"], rows["quality"]["psnr"]);
 }
 
+// Noise that goes by brightness, and noise that only time can tell.
+TEST_F(EvaluateTest, EveryKindOfNoiseIsFound) {
+  must(
+      "ffmpeg -v error -f lavfi -i gradients=size=320x180:nb_colors=4:seed=3:speed=0.00001 -frames:v 10 "
+      "-pix_fmt yuv420p -c:v ffv1 shades.mkv");
+  for (const char* kind : {"camera", "smooth"}) {
+    const json rows =
+        evaluate(std::string("shades.mkv --sigma 10 --preset balanced --measure-from 5 --noise ") +
+                 kind)["rows"]["10"];
+    EXPECT_NEAR(rows["balanced"]["noise"], 10, 3) << kind;
+    for (const char* plane : {"Y", "U", "V"}) {
+      const double gain =
+          rows["balanced"]["psnr"][plane].get<double>() - rows["noisy"]["psnr"][plane].get<double>();
+      EXPECT_GT(gain, 6) << kind << " " << plane;
+    }
+  }
+}
+
 TEST_F(EvaluateTest, ElementIsToldWhatWasAsked) {
   make_clip(2);
   const json row = evaluate(

@@ -9,5 +9,6 @@ void add_filter(CLI::App& app);
 void add_clip(CLI::App& app);
 void add_bench(CLI::App& app);
 void add_evaluate(CLI::App& app);
+void add_inspect(CLI::App& app);
 
 }  // namespace nonlocal::tools

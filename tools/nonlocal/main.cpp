@@ -1,5 +1,5 @@
-// nonlocal: denoises video files, makes the noisy clip to try it on, and measures the library's speed and
-// quality.
+// nonlocal: denoises video files, makes the noisy clip to try it on, measures the library's speed and
+// quality, and shows what model files hold.
 
 #include <CLI/CLI.hpp>
 #include <iostream>
@@ -28,6 +28,7 @@ int main(int argc, char** argv) {
   nonlocal::tools::add_clip(app);
   nonlocal::tools::add_bench(app);
   nonlocal::tools::add_evaluate(app);
+  nonlocal::tools::add_inspect(app);
   try {
     app.parse(argc, argv);
     return 0;

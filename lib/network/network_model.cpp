@@ -1,0 +1,357 @@
+#include "network/network_model.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <string_view>
+
+#include "model/safetensors.h"
+#include "model/strict_json.h"
+#include "network/layer_reader.h"
+#include "network/refinement_model.h"
+#include "nonlocal/error.h"
+
+namespace nonlocal::network {
+namespace {
+
+using model::in_quotes;
+using nlohmann::json;
+
+constexpr const char* kFormat = "nonlocal.network";
+constexpr const char* kVersion = "2";
+constexpr std::size_t kLongestDescription = 1 << 20;
+constexpr int kDeepest = 4;  // description, layers, layer, list
+constexpr int kMostInputs = 64;
+constexpr int kMostMultiple = 1024;
+constexpr double kMostOperations = 1e8;  // a sample of the frame
+constexpr double kMostBytes = 1 << 16;   // a sample of the frame, of all that lives at one time, in f32
+constexpr std::size_t kLongestName = 100;
+
+bool is_name(const std::string& name) {
+  const std::string_view letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+  return !name.empty() && name.size() <= kLongestName && name.find_first_not_of(letters) == std::string::npos;
+}
+
+// The samples of a plane to a sample of the frame.
+double area(const Scale& scale) {
+  const double side = static_cast<double>(scale.numerator) / scale.denominator;
+  return side * side;
+}
+
+// Reads the description, layer by layer.
+class Reader {
+ public:
+  Reader(const model::Safetensors& file, NetworkModel& network)
+      : path_(file.path()), tensors_(file), network_(network) {}
+
+  void read(const json& description) {
+    Fields fields(path_, "metadata \"network\"", description);
+    read_input(fields);
+    network_.summary.residual = fields.boolean("residual", false);
+    for (const json& entry : fields.list("layers", 1, kMostLayers)) {
+      read_entry(entry);
+    }
+    const std::string output = fields.text("output", last_);
+    fields.finish();
+    tensors_.finish();
+    network_.output = input(fields, output);
+    check_all_read(output);
+    check_output(fields);
+    network_.summary.output_channels = network_.output_op().channels;
+  }
+
+ private:
+  void read_input(Fields& fields) {
+    ModelSummary& summary = network_.summary;
+    Fields in(path_, "metadata \"network\", \"input\"", fields.object("input"));
+    summary.input_channels = in.integer("channels", 1, kMostChannels);
+    summary.frames = in.integer("frames", 1, 1, kMostFrames);
+    summary.range[0] = 0;
+    summary.range[1] = 1;
+    if (in.has("range")) {
+      const json& range = in.list("range", 2, 2);
+      if (!range[0].is_number() || !range[1].is_number() ||
+          !(range[1].get<double>() > range[0].get<double>()) || range[0].get<double>() < -1e6 ||
+          range[1].get<double>() > 1e6) {
+        in.fail("expected \"range\" to be two numbers from -1e6 to 1e6, the second greater");
+      }
+      summary.range[0] = range[0];
+      summary.range[1] = range[1];
+    }
+    add_source("input", OpKind::kInput, summary.input_channels);
+    if (in.has("condition")) {
+      read_condition(in);
+    }
+    in.finish();
+  }
+
+  void read_condition(Fields& in) {
+    Fields fields(path_, "metadata \"network\", \"condition\"", in.object("condition"));
+    NetworkCondition condition;
+    condition.name = fields.text("name");
+    condition.minimum = fields.number("minimum", 0, -1e6, 1e6);
+    condition.maximum = fields.number("maximum", condition.minimum, 1e6);
+    condition.value = fields.number("default", condition.minimum, condition.minimum, condition.maximum);
+    network_.condition_scale = static_cast<float>(fields.number("scale", 1, -1e6, 1e6));
+    fields.finish();
+    if (!is_name(condition.name)) {
+      fields.fail("expected \"name\" to be letters, digits and _, found " + in_quotes(condition.name));
+    }
+    network_.summary.condition = condition;
+    add_source("condition", OpKind::kCondition, 1);
+  }
+
+  void add_source(const std::string& name, OpKind kind, int channels) {
+    Op source;
+    source.kind = kind;
+    source.layer = name;
+    source.channels = channels;
+    network_.ops.push_back(source);
+    written_[name] = static_cast<int>(network_.ops.size()) - 1;
+    last_ = name == "input" ? name : last_;
+  }
+
+  void read_entry(const json& entry) {
+    const std::string number = std::to_string(network_.summary.layers.size());
+    Fields fields(path_, "layer " + number, entry);
+    const std::string name = fields.text("name");
+    if (!is_name(name)) {
+      fields.fail("expected \"name\" to be up to " + std::to_string(kLongestName) +
+                  " letters, digits and _, found " + in_quotes(name));
+    }
+    if (written_.contains(name)) {
+      fields.fail("its name " + in_quotes(name) + " is taken");
+    }
+    Fields named(path_, "layer " + in_quotes(name), entry);
+    static_cast<void>(named.text("name"));
+    LayerSummary layer{name, named.text("type"), {}, 0, 1, 1, 0, 0, 0};
+    std::vector<int> inputs;
+    if (named.is_list("inputs")) {
+      for (const json& from : named.list("inputs", 1, kMostInputs)) {
+        if (!from.is_string()) {
+          named.fail("expected \"inputs\" to be a list of names");
+        }
+        layer.inputs.push_back(from);
+      }
+    } else {
+      layer.inputs = {named.text("inputs", last_)};
+    }
+    for (const std::string& from : layer.inputs) {
+      inputs.push_back(input(named, from));
+    }
+    const std::int64_t parameters = tensors_.parameters();
+    const std::size_t first = network_.ops.size();
+    read_layer(named, tensors_, name, layer.type, inputs, network_.summary.frames, network_.ops);
+    layer.parameters = tensors_.parameters() - parameters;
+    summarise(first, layer);
+    written_[name] = static_cast<int>(network_.ops.size()) - 1;
+    last_ = name;
+  }
+
+  void summarise(std::size_t first, LayerSummary& layer) {
+    for (std::size_t i = first; i < network_.ops.size(); ++i) {
+      const Op& op = network_.ops[i];
+      layer.operations += operations(op, network_.ops) * area(op.scale);
+    }
+    const Op& last = network_.ops.back();
+    layer.channels = last.channels;
+    layer.numerator = last.scale.numerator;
+    layer.denominator = last.scale.denominator;
+    layer.receptive_field = receptive_field(static_cast<int>(network_.ops.size()) - 1);
+    network_.summary.layers.push_back(layer);
+  }
+
+  // The frame's samples that a value in the middle of a large plane depends on.
+  int receptive_field(int output) const {
+    constexpr int kSide = 1 << 20;
+    std::vector<Rect> parts(network_.ops.size());
+    const int middle = network_.ops[static_cast<std::size_t>(output)].scale.of(kSide) / 2;
+    parts[static_cast<std::size_t>(output)] = {middle, middle, middle + 1, middle + 1};
+    for (std::size_t i = static_cast<std::size_t>(output) + 1; i-- > 1;) {
+      const Op& op = network_.ops[i];
+      if (parts[i].width() == 0) {
+        continue;
+      }
+      for (std::size_t k = 0; k < op.inputs.size(); ++k) {
+        const auto from = static_cast<std::size_t>(op.inputs[k]);
+        const int side = network_.ops[from].scale.of(kSide);
+        parts[from] = hull(parts[from], needed(op, k, parts[i], side, side));
+      }
+    }
+    return parts[0].width() == kSide ? 0 : parts[0].width();
+  }
+
+  int input(const Fields& fields, const std::string& name) const {
+    const auto at = written_.find(name);
+    if (at == written_.end()) {
+      fields.fail("expected an input, or a layer before this one, found " + in_quotes(name));
+    }
+    return at->second;
+  }
+
+  void check_all_read(const std::string& output) const {
+    std::map<std::string, bool> is_read = {{output, true}};
+    for (const LayerSummary& layer : network_.summary.layers) {
+      for (const std::string& from : layer.inputs) {
+        is_read[from] = true;
+      }
+    }
+    for (const auto& [name, op] : written_) {
+      if (!is_read[name] && name != "input") {
+        throw ModelError(path_, "layer " + in_quotes(name) + ": nothing reads what it writes");
+      }
+    }
+  }
+
+  void check_output(const Fields& fields) const {
+    const Op& out = network_.output_op();
+    const ModelSummary& summary = network_.summary;
+    if (out.kind == OpKind::kInput || out.kind == OpKind::kCondition) {
+      fields.fail("expected \"output\" to be a layer");
+    }
+    if (summary.residual && (out.channels != summary.input_channels || out.scale != Scale{})) {
+      fields.fail("expected an output of " + std::to_string(summary.input_channels) +
+                  " channels and the frame's size, since \"residual\" adds it to the input, found " +
+                  std::to_string(out.channels) + " channels at " + std::to_string(out.scale.numerator) + "/" +
+                  std::to_string(out.scale.denominator));
+    }
+  }
+
+  const std::string& path_;
+  Tensors tensors_;
+  NetworkModel& network_;
+  std::map<std::string, int> written_;
+  std::string last_;
+};
+
+// Frames of multiples of this have planes of whole samples and windows.
+int multiple_of(const std::string& path, const std::vector<Op>& ops) {
+  int multiple = 1;
+  for (const Op& op : ops) {
+    const int window = op.reach == AttentionReach::kWindow ? op.window : 1;
+    const int samples = op.scale.denominator * window;
+    multiple = std::lcm(multiple, samples / std::gcd(op.scale.numerator, samples));
+    if (multiple > kMostMultiple) {
+      throw ModelError(path, "layer " + in_quotes(op.layer) +
+                                 ": expected strides and windows with a common multiple of "
+                                 "at most " +
+                                 std::to_string(kMostMultiple) + ", found " + std::to_string(multiple));
+    }
+  }
+  return multiple;
+}
+
+void check_cost(const std::string& path, const NetworkModel& network) {
+  double sum = 0;
+  for (const LayerSummary& layer : network.summary.layers) {
+    sum += layer.operations;
+  }
+  if (sum > kMostOperations) {
+    throw ModelError(
+        path, "expected at most " + whole(kMostOperations) + " operations a sample, found " + whole(sum));
+  }
+  std::vector<std::size_t> last(network.ops.size());
+  for (std::size_t i = 0; i < network.ops.size(); ++i) {
+    for (const int input : network.ops[i].inputs) {
+      last[static_cast<std::size_t>(input)] = i;
+    }
+  }
+  for (std::size_t i = 0; i < network.ops.size(); ++i) {
+    double bytes = 0;
+    for (std::size_t k = 0; k <= i; ++k) {
+      const Op& op = network.ops[k];
+      bytes += k == i || last[k] >= i ? 4 * area(op.scale) * op.channels * op.frames : 0;
+    }
+    if (bytes > kMostBytes) {
+      throw ModelError(path, "layer " + in_quotes(network.ops[i].layer) + ": expected at most " +
+                                 whole(kMostBytes) + " bytes a sample at one time, found " + whole(bytes));
+    }
+  }
+}
+
+json description_of(const model::Safetensors& file) {
+  const auto expect = [&](const std::string& key, const std::string& value) {
+    const auto found = file.metadata(key);
+    if (found != value) {
+      throw ModelError(file.path(), "expected metadata \"" + key + "\" to be \"" + value + "\", found " +
+                                        (found ? in_quotes(*found) : "none"));
+    }
+  };
+  expect("format", kFormat);
+  expect("version", kVersion);
+  const auto text = file.metadata("network");
+  if (!text || text->size() > kLongestDescription) {
+    throw ModelError(file.path(), "expected metadata \"network\", a description of up to " +
+                                      std::to_string(kLongestDescription) + " bytes, found " +
+                                      (text ? std::to_string(text->size()) : "none"));
+  }
+  return model::parse_strictly(file.path(), "metadata \"network\"", *text, kDeepest);
+}
+
+void take_metadata(const model::Safetensors& file, ModelSummary& summary) {
+  summary.metadata = file.metadata();
+  summary.format = summary.metadata["format"];
+  summary.version = summary.metadata["version"];
+  for (const char* key : {"format", "version", "network"}) {
+    summary.metadata.erase(key);
+  }
+}
+
+// "input" -> unshuffled -> conv0 ... -> shuffled, added to the estimate.
+ModelSummary summarise_refinement(const model::Safetensors& file) {
+  const RefinementModel refinement(file.path());
+  const int r = refinement.unshuffle;
+  ModelSummary summary{};
+  take_metadata(file, summary);
+  summary.input_channels = 2;
+  summary.output_channels = 1;
+  summary.frames = 1;
+  summary.multiple = r;
+  summary.residual = true;
+  summary.range[0] = -0.5;
+  summary.range[1] = 0.5;
+  summary.condition = NetworkCondition{"sigma", 0, 255, 0};
+  std::string before = "input";
+  for (std::size_t i = 0; i < refinement.layers.size(); ++i) {
+    const network::Layer& layer = refinement.layers[i];
+    const auto parameters = static_cast<std::int64_t>(layer.weight.size() + layer.bias.size());
+    const std::string name = "conv" + std::to_string(i);
+    summary.layers.push_back({name,
+                              "convolution",
+                              {before},
+                              layer.out_channels,
+                              1,
+                              r,
+                              parameters,
+                              2.0 * static_cast<double>(layer.weight.size()) / (r * r),
+                              r * (2 * static_cast<int>(i) + 3)});
+    before = name;
+  }
+  return summary;
+}
+
+}  // namespace
+
+std::string whole(double n) { return std::to_string(static_cast<long long>(std::min(n, 9e18))); }
+
+NetworkModel::NetworkModel(const std::string& path) {
+  const model::Safetensors file(path);
+  take_metadata(file, summary);
+  Reader(file, *this).read(description_of(file));
+  summary.multiple = multiple_of(path, ops);
+  check_cost(path, *this);
+  ops = fuse(std::move(ops), output);
+  is_local = std::none_of(ops.begin(), ops.end(), [](const Op& op) { return op.is_global(); });
+}
+
+}  // namespace nonlocal::network
+
+namespace nonlocal {
+
+ModelSummary summarise_model(const std::string& path) {
+  const model::Safetensors file(path);
+  return file.metadata("format") == "nonlocal.refinement" ? network::summarise_refinement(file)
+                                                          : network::NetworkModel(path).summary;
+}
+
+}  // namespace nonlocal

@@ -1,0 +1,88 @@
+// Operations bound to their memory: all that a frame does is run them.
+#pragma once
+
+#include <cstddef>
+#include <dnnl.hpp>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "network/graph.h"
+
+namespace nonlocal::network {
+
+// Where the values of a tensor lie: rows of positions, the channels of each side by side. `pitch` of them lie
+// there, those beyond `channels` of them zero. Floats where it is wide, else bfloat16.
+struct TensorView {
+  std::byte* data = nullptr;
+  Rect rect{};  // the part of the plane that is stored
+  int channels = 0;
+  int pitch = 0;
+  bool is_wide = true;
+  int frames = 1;  // stored one after another
+
+  [[nodiscard]] int value_bytes() const { return is_wide ? 4 : 2; }
+  [[nodiscard]] std::size_t position_bytes() const { return static_cast<std::size_t>(pitch) * value_bytes(); }
+  [[nodiscard]] std::size_t row_bytes() const { return position_bytes() * rect.width(); }
+  [[nodiscard]] std::size_t frame_bytes() const { return row_bytes() * rect.height(); }
+  [[nodiscard]] std::byte* at(int x, int y) const {
+    return data + static_cast<std::size_t>(y - rect.y0) * row_bytes() +
+           static_cast<std::size_t>(x - rect.x0) * position_bytes();
+  }
+};
+
+// A piece of an operation. Run by one thread at a time, with memory of its own beside.
+struct Step {
+  std::size_t scratch_bytes = 0;
+  std::function<bool(std::byte* scratch)> run;  // false if oneDNN fails
+};
+
+// Steps that may run at the same time, after all of the stage before.
+using Stage = std::vector<Step>;
+
+// A convolution's weights as the file has them and, for each order that oneDNN prefers, in that order.
+class ConvolutionWeights {
+ public:
+  // For inputs and outputs of so many channels side by side, those that fill up included.
+  ConvolutionWeights(const Op& op, int in_channels, int in_pitch, int out_pitch);
+
+  [[nodiscard]] const dnnl::memory::dims& dims() const { return dims_; }
+  [[nodiscard]] const dnnl::memory& bias() const { return bias_; }
+  dnnl::memory in_order(const dnnl::memory::desc& wanted);
+
+ private:
+  dnnl::memory::dims dims_;
+  dnnl::memory plain_;
+  dnnl::memory bias_;
+  std::vector<dnnl::memory> reordered_;
+};
+
+// What a step calculates: the part `part` of the output, as wide as what is stored of it. The inputs' planes
+// have the sizes `planes`, {0, 0, width, height} each.
+struct StepPlace {
+  std::vector<TensorView> inputs;
+  std::vector<Rect> planes;
+  TensorView out;
+  Rect part{};
+};
+
+// A convolution whose sum already lies where it writes (`sum_is_there`), or is copied there first.
+Step convolution_step(const Op& op, ConvolutionWeights& weights, const StepPlace& place, bool sum_is_there);
+
+// Each operation that is no convolution, attention, group norm or history. `condition` is where its value is
+// when the step runs.
+Step simple_step(const Op& op, const StepPlace& place, const float* condition);
+
+// Group norm in two stages over `parts` of the plane: sums of each part, then what they make of it.
+std::vector<Stage> group_norm_stages(const Op& op, const StepPlace& place, const std::vector<Rect>& parts);
+
+// Keeps its input in frame `*frame` modulo the number of frames, in all of them where `*frame` is 0.
+Step history_step(const StepPlace& place, const int* frame);
+
+// Whether `view` holds no columns beside those of `part`.
+bool is_dense(const TensorView& view, const Rect& part);
+
+// Copies `part` to rows without gaps.
+void copy_part(const TensorView& from, const Rect& part, std::byte* to);
+
+}  // namespace nonlocal::network

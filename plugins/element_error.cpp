@@ -1,0 +1,29 @@
+#include "element_error.h"
+
+#include <exception>
+#include <new>
+
+#include "nonlocal/error.h"
+
+namespace nonlocal {
+
+void post_exception(GstElement* element, const char* network, int width, int height) noexcept {
+  try {
+    throw;
+  } catch (const InvalidArgument& error) {
+    GST_ELEMENT_ERROR(element, LIBRARY, SETTINGS, ("Frames cannot be filtered with these settings."),
+                      ("%s", error.what()));
+  } catch (const ModelError& error) {
+    GST_ELEMENT_ERROR(element, RESOURCE, NOT_FOUND, ("The %s cannot be used.", network),
+                      ("%s", error.what()));
+  } catch (const std::bad_alloc&) {
+    GST_ELEMENT_ERROR(element, RESOURCE, NO_SPACE_LEFT, ("Not enough memory to filter a frame."),
+                      ("%dx%d", width, height));
+  } catch (const std::exception& error) {
+    GST_ELEMENT_ERROR(element, LIBRARY, FAILED, ("Frames cannot be filtered."), ("%s", error.what()));
+  } catch (...) {
+    GST_ELEMENT_ERROR(element, LIBRARY, FAILED, ("Frames cannot be filtered."), ("unknown exception"));
+  }
+}
+
+}  // namespace nonlocal

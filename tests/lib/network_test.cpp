@@ -1,0 +1,744 @@
+#include "nonlocal/network.h"
+
+#include <gtest/gtest.h>
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <new>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "image.h"
+#include "model/safetensors.h"
+#include "network/network_access.h"
+#include "network_file.h"
+#include "nonlocal/cpu.h"
+#include "nonlocal/error.h"
+
+#ifndef NONLOCAL_SANITIZED
+
+// What a frame allocates is counted here, for the whole process: all that the library asks for, what oneDNN
+// asks for itself apart. So are primitives.
+namespace {
+
+std::atomic<bool> is_counting = false;
+std::atomic<int> allocations = 0;
+std::atomic<int> primitives = 0;
+
+// Whether the code at this address is oneDNN's.
+bool is_onednn(const void* code) {
+  Dl_info from;
+  return dladdr(code, &from) != 0 && from.dli_fname != nullptr &&
+         std::strstr(from.dli_fname, "libdnnl") != nullptr;
+}
+
+void* counted(std::size_t size, std::size_t alignment, const void* caller) {
+  if (is_counting && !is_onednn(caller)) {
+    ++allocations;
+  }
+  void* memory =
+      std::aligned_alloc(alignment, (std::max<std::size_t>(size, 1) + alignment - 1) / alignment * alignment);
+  if (memory == nullptr) {
+    throw std::bad_alloc();
+  }
+  return memory;
+}
+
+}  // namespace
+
+void* operator new(std::size_t size) { return counted(size, 16, __builtin_return_address(0)); }
+void* operator new(std::size_t size, std::align_val_t alignment) {
+  return counted(size, static_cast<std::size_t>(alignment), __builtin_return_address(0));
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+
+// In place of oneDNN's own, which it then calls.
+extern "C" [[gnu::visibility("default")]] int dnnl_primitive_create(void** primitive,
+                                                                    const void* description) {
+  using Create = int (*)(void**, const void*);
+  static const auto create = reinterpret_cast<Create>(dlsym(RTLD_NEXT, "dnnl_primitive_create"));
+  ++primitives;
+  return create(primitive, description);
+}
+
+#endif
+
+namespace nonlocal {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::Image;
+
+const std::string kFolder = PARITY_FOLDER "/";
+
+std::string fixture(const std::string& name) { return kFolder + "network_" + name + ".safetensors"; }
+
+// Names of the fixtures: see tests/parity/network.py.
+std::vector<std::string> fixtures() {
+  std::vector<std::string> names;
+  for (const std::string& tensor : model::Safetensors(fixture("frames")).names()) {
+    if (tensor.ends_with(".input")) {
+      names.push_back(tensor.substr(0, tensor.size() - 6));
+    }
+  }
+  return names;
+}
+
+// Planes of floats, one after another.
+struct Floats {
+  Floats(int channels, int width, int height)
+      : channels(channels),
+        width(width),
+        height(height),
+        values(static_cast<std::size_t>(channels) * width * height) {}
+
+  template <typename PlaneType>
+  [[nodiscard]] std::vector<PlaneType> planes() {
+    std::vector<PlaneType> all;
+    for (int c = 0; c < channels; ++c) {
+      all.push_back({values.data() + static_cast<std::size_t>(c) * width * height, width, height, width});
+    }
+    return all;
+  }
+
+  int channels, width, height;
+  std::vector<float> values;
+};
+
+Floats run(Network& network, Floats& in, const NetworkParameters& parameters = {}) {
+  Floats out(network.output_channels(), network.output_size(in.width), network.output_size(in.height));
+  network.run(in.planes<ConstFloatPlane>(), out.planes<FloatPlane>(), parameters);
+  return out;
+}
+
+// What a fixture's frames are, and what PyTorch makes of the last.
+struct Fixture {
+  explicit Fixture(const std::string& name) {
+    const model::Safetensors file(fixture("frames"));
+    const model::Shape shape = file.shape(name + ".input");
+    const std::vector<float> values = file.floats(name + ".input", shape);
+    const auto side = [&](std::size_t i) { return static_cast<int>(shape[i]); };
+    for (std::size_t i = 0; i < shape[0]; ++i) {
+      Floats& frame = frames.emplace_back(side(1), side(3), side(2));
+      std::copy_n(values.begin() + static_cast<std::ptrdiff_t>(i * frame.values.size()), frame.values.size(),
+                  frame.values.begin());
+    }
+    expected_shape = file.shape(name + ".expected");
+    expected = file.floats(name + ".expected", expected_shape);
+    if (file.has(name + ".condition")) {
+      parameters.condition = file.floats(name + ".condition", {1})[0];
+    }
+  }
+
+  std::vector<Floats> frames;
+  model::Shape expected_shape;
+  std::vector<float> expected;
+  NetworkParameters parameters;
+};
+
+double root_mean_square(const std::vector<float>& values) {
+  double sum = 0;
+  for (const float v : values) {
+    sum += static_cast<double>(v) * v;
+  }
+  return std::sqrt(sum / static_cast<double>(values.size()));
+}
+
+class NetworkParity : public ::testing::TestWithParam<std::string> {
+ protected:
+  // Of the last frame: against the size of what is expected.
+  static void expect_near(NetworkPrecision precision, double most, double most_mean) {
+    Fixture fixture_data(GetParam());
+    Network network(fixture(GetParam()), precision);
+    std::vector<float> out;
+    for (Floats& frame : fixture_data.frames) {
+      out = run(network, frame, fixture_data.parameters).values;
+    }
+    ASSERT_EQ(out.size(), fixture_data.expected.size());
+    ASSERT_EQ(network.output_size(fixture_data.frames[0].width),
+              static_cast<int>(fixture_data.expected_shape[2]));
+    const double size = root_mean_square(fixture_data.expected);
+    std::vector<float> error(out.size());
+    float largest = 0;
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      error[i] = out[i] - fixture_data.expected[i];
+      largest = std::isnan(error[i]) ? INFINITY : std::max(largest, std::abs(error[i]));
+    }
+    EXPECT_LT(largest / size, most);
+    EXPECT_LT(root_mean_square(error) / size, most_mean);
+    RecordProperty("largest", std::to_string(largest / size));
+    RecordProperty("mean", std::to_string(root_mean_square(error) / size));
+  }
+};
+
+// PyTorch made what is expected, in double precision.
+TEST_P(NetworkParity, Float32IsPyTorchs) { expect_near(NetworkPrecision::kFloat32, 1e-4, 2e-5); }
+
+TEST_P(NetworkParity, Bfloat16IsNearPyTorchs) {
+  if (!is_supported(NetworkPrecision::kBfloat16)) {
+    GTEST_SKIP() << "this CPU has no AVX512_BF16";
+  }
+  expect_near(NetworkPrecision::kBfloat16, 8e-2, 2e-2);
+}
+
+// A frame of any size: waves and noise, within the network's range.
+Floats some_frame(int channels, int width, int height, unsigned seed = 1) {
+  std::mt19937 random(seed);
+  std::uniform_real_distribution<float> noise(0, 0.3F);
+  Floats frame(channels, width, height);
+  for (std::size_t i = 0; i < frame.values.size(); ++i) {
+    frame.values[i] = 0.35F + 0.3F * std::sin(0.1F * static_cast<float>(i % 977)) + noise(random);
+  }
+  return frame;
+}
+
+bool is_same(const Floats& a, const Floats& b) {
+  return a.values.size() == b.values.size() &&
+         std::memcmp(a.values.data(), b.values.data(), a.values.size() * sizeof(float)) == 0;
+}
+
+std::vector<NetworkPrecision> precisions() {
+  return is_supported(NetworkPrecision::kBfloat16)
+             ? std::vector{NetworkPrecision::kFloat32, NetworkPrecision::kBfloat16}
+             : std::vector{NetworkPrecision::kFloat32};
+}
+
+class NetworkFixtures : public ::testing::TestWithParam<std::string> {};
+class LocalFixtures : public ::testing::TestWithParam<std::string> {};
+
+// Where oneDNN has nothing better than products of whole matrices, their size may decide the order of sums.
+bool sums_in_one_order() {
+  return instruction_set().starts_with("AVX3") && std::getenv("DNNL_MAX_CPU_ISA") == nullptr;
+}
+
+float largest_difference(const Floats& a, const Floats& b) {
+  float most = 0;
+  for (std::size_t i = 0; i < a.values.size(); ++i) {
+    most = std::max(most, std::abs(a.values[i] - b.values[i]));
+  }
+  return most;
+}
+
+// Local ones are cut into tiles, whose borders no one sees: not even in the last bit.
+TEST_P(LocalFixtures, TilesAreWhole) {
+  const ModelSummary summary = summarise_model(fixture(GetParam()));
+  const auto up = [&](int side) {
+    return (side + summary.multiple - 1) / summary.multiple * summary.multiple;
+  };
+  for (const NetworkPrecision precision : precisions()) {
+    Network network(fixture(GetParam()), precision);
+    Floats frame = some_frame(network.input_channels(), 97, 74);
+    NetworkAccess::set_tile(network, up(97), up(74));
+    const Floats whole = run(network, frame);
+    for (const auto& [width, height] :
+         std::vector<std::pair<int, int>>{{16, 24}, {40, 8}, {97, 31}, {0, 0}}) {
+      NetworkAccess::set_tile(network, up(width), up(height));
+      const Floats tiled = run(network, frame);
+      EXPECT_LT(largest_difference(tiled, whole), sums_in_one_order() ? 1e-30F : 1e-6F)
+          << width << "x" << height;
+    }
+  }
+}
+
+TEST_P(NetworkFixtures, ThreadsGiveTheSameBytes) {
+  for (const NetworkPrecision precision : precisions()) {
+    Network network(fixture(GetParam()), precision);
+    std::vector<Floats> frames;
+    for (unsigned i = 0; i < 3; ++i) {
+      frames.push_back(some_frame(network.input_channels(), 83, 66, i));
+    }
+    std::vector<Floats> first;
+    for (const int threads : {1, 2, 3, 7}) {
+      network.reset();
+      for (std::size_t i = 0; i < frames.size(); ++i) {
+        const Floats out = run(network, frames[i], {.condition = {}, .threads = threads});
+        if (threads == 1) {
+          first.push_back(out);
+        }
+        EXPECT_TRUE(is_same(out, first[i])) << threads << " threads, frame " << i;
+      }
+    }
+  }
+}
+
+TEST_P(NetworkFixtures, EverySizeRuns) {
+  for (const NetworkPrecision precision : precisions()) {
+    Network network(fixture(GetParam()), precision);
+    for (const auto& [width, height] :
+         std::vector<std::pair<int, int>>{{1, 1}, {2, 1}, {1, 5}, {3, 2}, {17, 9}}) {
+      Floats frame = some_frame(network.input_channels(), width, height);
+      for (const float value : run(network, frame).values) {
+        ASSERT_TRUE(std::isfinite(value)) << width << "x" << height;
+      }
+    }
+  }
+}
+
+// Sanitizers count for themselves.
+#ifndef NONLOCAL_SANITIZED
+
+// The first frame makes primitives and memory, the others none.
+TEST_P(NetworkFixtures, FramesAllocateNothing) {
+  for (const NetworkPrecision precision : precisions()) {
+    Network network(fixture(GetParam()), precision);
+    Floats frame = some_frame(network.input_channels(), 61, 47);
+    Floats out(network.output_channels(), network.output_size(61), network.output_size(47));
+    const auto in_planes = frame.planes<ConstFloatPlane>();
+    const auto out_planes = out.planes<FloatPlane>();
+    const int before = primitives;
+    network.run(in_planes, out_planes, {.condition = {}, .threads = 2});
+    const int made = primitives;
+    EXPECT_GT(made, before);
+    allocations = 0;
+    is_counting = true;
+    for (int i = 0; i < 5; ++i) {
+      network.run(in_planes, out_planes, {.condition = {}, .threads = 2});
+    }
+    is_counting = false;
+    EXPECT_EQ(allocations, 0);
+    EXPECT_EQ(primitives, made);
+  }
+}
+
+#endif
+
+TEST_P(NetworkFixtures, ResetForgets) {
+  Network network(fixture(GetParam()), NetworkPrecision::kFloat32);
+  Floats first = some_frame(network.input_channels(), 40, 33, 1);
+  Floats second = some_frame(network.input_channels(), 40, 33, 2);
+  const Floats alone = run(network, second);
+  network.reset();
+  run(network, first);
+  EXPECT_EQ(is_same(run(network, second), alone), network.frames() == 1);
+  network.reset();
+  EXPECT_TRUE(is_same(run(network, second), alone));
+}
+
+INSTANTIATE_TEST_SUITE_P(Fixtures, NetworkParity, ::testing::ValuesIn(fixtures()),
+                         [](const auto& parameter) { return parameter.param; });
+
+INSTANTIATE_TEST_SUITE_P(Fixtures, NetworkFixtures, ::testing::ValuesIn(fixtures()),
+                         [](const auto& parameter) { return parameter.param; });
+
+// Those that no layer needs the whole frame for.
+std::vector<std::string> local_fixtures() {
+  std::vector<std::string> names = fixtures();
+  std::erase_if(names, [](const std::string& name) {
+    return summarise_model(fixture(name)).layers.back().receptive_field == 0;
+  });
+  return names;
+}
+
+INSTANTIATE_TEST_SUITE_P(Fixtures, LocalFixtures, ::testing::ValuesIn(local_fixtures()),
+                         [](const auto& parameter) { return parameter.param; });
+
+class NetworkTest : public ::testing::Test {
+ protected:
+  NetworkTest() {
+    std::string name = (fs::temp_directory_path() / "network_test.XXXXXX").string();
+    folder_ = mkdtemp(name.data());
+  }
+  ~NetworkTest() override { fs::remove_all(folder_); }
+
+  [[nodiscard]] std::string path() const { return (folder_ / "a.safetensors").string(); }
+  void write(const std::vector<char>& bytes) const {
+    std::ofstream(path(), std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  }
+
+ private:
+  fs::path folder_;
+};
+
+using NetworkFile = NetworkTest;
+using NetworkVideo = NetworkTest;
+using nlohmann::json;
+using Tensors = std::vector<model::NamedTensor>;
+
+// As training begins.
+TEST_F(NetworkFile, BlockOfZerosIsTheIdentity) {
+  for (const char* mode : {"gaussian", "embedded_gaussian", "dot_product", "concatenation"}) {
+    Tensors tensors;
+    if (std::string(mode) != "gaussian") {
+      testing::add_convolution("block.theta", 6, 3, 1, tensors);
+      testing::add_convolution("block.phi", 6, 3, 1, tensors);
+    }
+    testing::add_convolution("block.g", 6, 3, 1, tensors);
+    if (std::string(mode) == "concatenation") {
+      tensors.push_back({"block.f.weight", {1, 6, 1, 1}, std::vector<float>(6, 0.5F)});
+    }
+    tensors.push_back({"block.z.weight", {6, 3, 1, 1}, std::vector<float>(18)});
+    tensors.push_back({"block.z.bias", {6}, std::vector<float>(6)});
+    testing::write_network(path(),
+                           {{"input", {{"channels", 6}}},
+                            {"layers", {{{"name", "block"}, {"type", "non_local"}, {"mode", mode}}}}},
+                           tensors);
+    Network network(path(), NetworkPrecision::kFloat32);
+    Floats frame = some_frame(6, 21, 13);
+    EXPECT_TRUE(is_same(run(network, frame), frame)) << mode;
+  }
+}
+
+// What loading says is wrong with the file, without its name.
+std::string problem(const std::string& path) {
+  try {
+    const Network network(path, NetworkPrecision::kFloat32);
+  } catch (const ModelError& e) {
+    const std::string text = e.what();
+    EXPECT_EQ(text.find(path + ": "), 0U) << text;
+    return text.substr(path.size() + 2);
+  }
+  return "";
+}
+
+std::vector<char> bytes_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+TEST_F(NetworkFile, CutAnywhereIsRefused) {
+  for (const char* name : {"convolutions", "window_attention"}) {
+    const std::vector<char> whole = bytes_of(fixture(name));
+    for (std::size_t size = 0; size < whole.size(); size += 1000) {
+      write({whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size)});
+      EXPECT_NE(problem(path()), "") << size;
+    }
+    std::vector<char> longer = whole;
+    longer.push_back(0);
+    write(longer);
+    EXPECT_NE(problem(path()), "");
+  }
+}
+
+// It is refused, or it is a network, with other weights or fields: then it runs, whatever comes out.
+TEST_F(NetworkFile, FlippedBitsAreRefusedOrRun) {
+  const std::vector<char> whole = bytes_of(fixture("embedded_gaussian_norm"));
+  const std::size_t header =
+      8 + static_cast<unsigned char>(whole[0]) + 256U * static_cast<unsigned char>(whole[1]);
+  std::mt19937 random(1);
+  int refused = 0;
+  for (int i = 0; i < 1000; ++i) {
+    std::vector<char> flipped = whole;
+    // Most of them where the header is.
+    const std::size_t at = random() % (i % 4 == 0 ? whole.size() : header);
+    flipped[at] = static_cast<char>(flipped[at] ^ (1 << random() % 8));
+    write(flipped);
+    try {
+      Network network(path(), NetworkPrecision::kFloat32);
+      Floats frame = some_frame(network.input_channels(), 12, 9);
+      run(network, frame, {.condition = {}, .threads = 1});
+    } catch (const ModelError&) {
+      ++refused;
+    }
+  }
+  EXPECT_GT(refused, 500);
+  EXPECT_LT(refused, 1000);
+}
+
+// A sound description of 3 -> 4 -> 3 channels, to be spoilt.
+struct Draft {
+  Draft() {
+    description = {{"input", {{"channels", 3}}}};
+    json& layers = description["layers"];
+    layers.push_back(testing::add_convolution("head", 3, 4, 3, tensors));
+    layers.push_back({{"name", "relu"}, {"type", "relu"}});
+    layers.push_back(testing::add_convolution("tail", 4, 3, 3, tensors));
+  }
+  json description;
+  Tensors tensors;
+};
+
+class SpoiltFile : public NetworkTest {
+ protected:
+  std::string after(const std::function<void(Draft&)>& spoil) const {
+    Draft draft;
+    spoil(draft);
+    testing::write_network(path(), draft.description, draft.tensors);
+    return problem(path());
+  }
+  std::string after_layer(const std::function<void(json&)>& spoil, std::size_t i = 0) const {
+    return after([&](Draft& d) { spoil(d.description["layers"][i]); });
+  }
+};
+
+TEST_F(SpoiltFile, IsSoundBefore) {
+  EXPECT_EQ(after([](Draft&) {}), "");
+}
+
+TEST_F(SpoiltFile, TensorsAreChecked) {
+  EXPECT_EQ(after([](Draft& d) { d.tensors.pop_back(); }),
+            "expected a tensor \"tail.bias\", found none of this name");
+  EXPECT_EQ(after([](Draft& d) {
+              d.tensors.push_back({"extra", {1}, {0}});
+            }),
+            "tensor \"extra\": no layer has a tensor of this name");
+  EXPECT_EQ(after([](Draft& d) { std::swap(d.tensors[0].shape[0], d.tensors[0].shape[1]); }),
+            "tensor \"head.weight\": expected the shape [4, 3, 3, 3], found [3, 4, 3, 3]");
+  EXPECT_EQ(after([](Draft& d) { std::swap(d.tensors[0].name, d.tensors[2].name); }),
+            "tensor \"head.weight\": expected the shape [4, 3, 3, 3], found [3, 4, 3, 3]");
+  EXPECT_EQ(after([](Draft& d) { d.tensors[2].values[7] = std::nanf(""); }),
+            "tensor \"tail.weight\": expected finite values, value 7 is not");
+  EXPECT_EQ(after([](Draft& d) { d.tensors[3].values[1] = INFINITY; }),
+            "tensor \"tail.bias\": expected finite values, value 1 is not");
+}
+
+TEST_F(SpoiltFile, FieldsAreChecked) {
+  EXPECT_EQ(after_layer([](json& l) { l["kernl"] = 3; }), "layer \"head\": unknown field \"kernl\"");
+  EXPECT_EQ(after_layer([](json& l) { l["kernel"] = "3"; }),
+            "layer \"head\": expected \"kernel\" to be a whole number from 1 to 63, found \"3\"");
+  EXPECT_EQ(after_layer([](json& l) { l.erase("channels"); }),
+            "layer \"head\": expected \"channels\" to be a whole number from 1 to 4096, found none");
+  for (const json& value : std::vector<json>{0, -1, 5000, 1e30, 2.5, true, nullptr, json::array(),
+                                             json::object(), 18446744073709551615U, -9223372036854775807LL}) {
+    for (const char* key : {"channels", "kernel", "stride", "groups", "dilation"}) {
+      EXPECT_NE(after_layer([&](json& l) { l[key] = value; }), "") << key << value;
+    }
+  }
+  EXPECT_EQ(after_layer([](json& l) {
+              l["type"] = "conv";
+            }).find("layer \"head\": expected \"type\" to be one of add, "),
+            0U);
+  EXPECT_EQ(after_layer([](json& l) { l["name"] = "a/b"; }),
+            "layer 0: expected \"name\" to be up to 100 letters, digits and _, found \"a/b\"");
+  EXPECT_EQ(after_layer([](json& l) { l["name"] = "head"; }, 1), "layer 1: its name \"head\" is taken");
+  EXPECT_EQ(after_layer([](json& l) { l["name"] = "input"; }, 1), "layer 1: its name \"input\" is taken");
+  EXPECT_EQ(after_layer([](json& l) { l["padding"] = 0; }).find("layer \"head\": expected twice the padding"),
+            0U);
+  EXPECT_EQ(
+      after_layer([](json& l) { l["groups"] = 2; }),
+      "layer \"head\": expected \"groups\" to divide the 3 channels that come and the 4 that go, found 2");
+  EXPECT_EQ(after_layer([](json& l) { l = 7; }), "layer 0: expected a JSON object");
+}
+
+TEST_F(SpoiltFile, GraphsAreChecked) {
+  EXPECT_EQ(after_layer([](json& l) { l["inputs"] = "tail"; }, 1),
+            "layer \"relu\": expected an input, or a layer before this one, found \"tail\"");
+  EXPECT_EQ(after_layer([](json& l) { l["inputs"] = "relu"; }, 1),
+            "layer \"relu\": expected an input, or a layer before this one, found \"relu\"");
+  EXPECT_EQ(after_layer(
+                [](json& l) {
+                  l["inputs"] = {"head", "head"};
+                },
+                1),
+            "layer \"relu\": expected one input, found 2");
+  EXPECT_EQ(after_layer([](json& l) { l["inputs"] = {1}; }, 1),
+            "layer \"relu\": expected \"inputs\" to be a list of names");
+  EXPECT_EQ(after_layer([](json& l) { l["inputs"] = "head"; }, 2),
+            "layer \"relu\": nothing reads what it writes");
+  EXPECT_EQ(
+      after_layer(
+          [](json& l) {
+            l = {{"name", "relu"}, {"type", "add"}, {"inputs", {"head", "input"}}};
+          },
+          1),
+      "layer \"relu\": expected inputs of one shape, found 4 channels at 1/1 of the frame and 3 channels at "
+      "1/1 of the frame");
+  EXPECT_NE(after([](Draft& d) { d.description["output"] = "input"; }), "");
+  EXPECT_NE(after([](Draft& d) { d.description["output"] = "none"; }), "");
+  EXPECT_NE(after([](Draft& d) { d.description["layers"] = json::array(); }), "");
+  EXPECT_NE(after([](Draft& d) { d.description["layers"] = 1; }), "");
+  EXPECT_NE(after([](Draft& d) { d.description.erase("input"); }), "");
+  EXPECT_NE(after([](Draft& d) { d.description["inputs"] = 1; }), "");
+  EXPECT_NE(after([](Draft& d) { d.description["input"]["frames"] = 1000; }), "");
+  EXPECT_NE(after([](Draft& d) { d.description["input"]["range"] = {1, 0}; }), "");
+  EXPECT_NE(after([](Draft& d) {
+              d.description["input"]["condition"] = {{"name", "sigma"}, {"maximum", 1}};
+            }),
+            "");
+  EXPECT_NE(after([](Draft& d) {
+              d.description["residual"] = true;
+              d.description["output"] = "relu";
+              d.description["layers"].erase(2);
+              d.tensors.resize(2);
+            }),
+            "");
+}
+
+TEST_F(SpoiltFile, SizesAreChecked) {
+  // More operations, and more memory, than the limits.
+  EXPECT_NE(after([](Draft& d) {
+              d.description = {{"input", {{"channels", 1}}}};
+              d.tensors.clear();
+              d.description["layers"].push_back({{"name", "up"}, {"type", "up_sample"}, {"factor", 16}});
+              for (int i = 0; i < 60; ++i) {
+                d.description["layers"].push_back(testing::add_convolution(
+                    std::string("c").append(std::to_string(i)), i == 0 ? 1 : 32, 32, 7, d.tensors));
+              }
+            }).find("operations a sample"),
+            std::string::npos);
+  EXPECT_NE(after([](Draft& d) {
+              json& layers = d.description["layers"];
+              layers.push_back({{"name", "up"}, {"type", "up_sample"}, {"factor", 16}});
+              layers.push_back({{"name", "again"}, {"type", "up_sample"}, {"factor", 16}});
+            }).find("bytes a sample"),
+            std::string::npos);
+  EXPECT_NE(after([](Draft& d) {
+              for (int i = 0; i < 3; ++i) {
+                d.description["layers"].push_back(
+                    {{"name", "up" + std::to_string(i)}, {"type", "up_sample"}, {"factor", 16}});
+              }
+            }).find("of the frame's sides"),
+            std::string::npos);
+}
+
+TEST_F(NetworkFile, JsonIsChecked) {
+  const auto after = [&](const std::string& description) {
+    model::write_safetensors(
+        path(), {{"format", "nonlocal.network"}, {"version", "2"}, {"network", description}}, {});
+    return problem(path());
+  };
+  EXPECT_EQ(after("{"), "metadata \"network\" is not JSON, error 101");
+  EXPECT_EQ(after("[]"), "metadata \"network\": expected a JSON object");
+  EXPECT_EQ(after(R"({"layers":[],"layers":[]})"), "metadata \"network\" has \"layers\" twice");
+  EXPECT_NE(after(std::string(100'000, '[')).find("nested too deeply"), std::string::npos);
+  EXPECT_NE(after(std::string(2'000'000, ' ')).find("a description of up to"), std::string::npos);
+  model::write_safetensors(path(), {{"format", "nonlocal.network"}, {"version", "3"}}, {});
+  EXPECT_EQ(problem(path()), "expected metadata \"version\" to be \"2\", found \"3\"");
+  EXPECT_EQ(problem(kFolder + "refinement_r2.safetensors"),
+            "expected metadata \"format\" to be \"nonlocal.network\", found \"nonlocal.refinement\"");
+}
+
+// A gray frame in and out; what the network adds is nothing where its last weights are.
+TEST_F(NetworkVideo, NothingAddedIsTheSameFrame) {
+  testing::write_plain_network(path(), 2, 8, 3);
+  const model::Safetensors file(path());
+  Tensors tensors;
+  for (const std::string& name : file.names()) {
+    tensors.push_back({name, file.shape(name), file.floats(name, file.shape(name))});
+    if (name.starts_with("conv2")) {
+      std::fill(tensors.back().values.begin(), tensors.back().values.end(), 0.0F);
+    }
+  }
+  testing::write_network(path(), json::parse(*file.metadata("network")), tensors);
+  for (const NetworkPrecision precision : precisions()) {
+    for (const int bit_depth : {8, 10, 16}) {
+      Image in(37, 22, bit_depth, 1, {.step = 2, .padding = 3});
+      Image out(37, 22, bit_depth, 1, {.padding = 1, .offset = 1, .upside_down = true});
+      for (int i = 0; i < 37 * 22; ++i) {
+        in.set(0, i % 37, i / 37, i * 977 % (1 << bit_depth));
+      }
+      Network network(path(), precision);
+      network.run(std::as_const(in).views(), out.views());
+      EXPECT_TRUE(in == out) << bit_depth;
+    }
+  }
+}
+
+// As PyTorch's values, rounded: of planes in the range that the file says.
+TEST_F(NetworkVideo, PlanesAreFloatsInTheFilesRange) {
+  Network network(fixture("refiner"), NetworkPrecision::kFloat32);
+  Image in(45, 38, 8, 1);
+  Floats floats(1, 45, 38);
+  for (int i = 0; i < 45 * 38; ++i) {
+    const int code = i * 7919 % 256;
+    in.set(0, i % 45, i / 45, code);
+    floats.values[static_cast<std::size_t>(i)] = static_cast<float>(code) / 255 * 2 - 1;
+  }
+  const NetworkParameters parameters{.condition = 10, .threads = 0};
+  Image out(45, 38, 16, 1);
+  network.run(std::as_const(in).views(), out.views(), parameters);
+  const Floats expected = run(network, floats, parameters);
+  for (int i = 0; i < 45 * 38; ++i) {
+    const double code = (expected.values[static_cast<std::size_t>(i)] + 1) / 2 * 255 * 256;
+    EXPECT_NEAR(out.get(0, i % 45, i / 45), std::clamp(code, 0.0, 65535.0), 0.6);
+  }
+  // In place.
+  Image same(45, 38, 8, 1);
+  network.run(std::as_const(in).views(), same.views(), parameters);
+  network.run(std::as_const(in).views(), in.views(), parameters);
+  EXPECT_TRUE(in == same);
+}
+
+// The frame, the output, and what is between them.
+TEST_F(NetworkVideo, StrengthLeadsFromTheFrameToTheOutput) {
+  for (const char* name : {"refiner", "attention"}) {  // with the frame added, and without
+    Network network(fixture(name), NetworkPrecision::kFloat32);
+    Floats in = some_frame(network.input_channels(), 45, 38, 3);
+    const Floats full = run(network, in);
+    for (const double strength : {0.0, 0.25, 0.5, 1.0}) {
+      const Floats out = run(network, in, {.condition = {}, .threads = 0, .strength = strength});
+      for (std::size_t i = 0; i < in.values.size(); ++i) {
+        const double x = in.values[i];
+        ASSERT_NEAR(out.values[i], x + strength * (full.values[i] - x), 1e-5) << name << ", " << strength;
+      }
+    }
+    Image frame(45, 38, 10, network.input_channels());
+    for (int i = 0; i < 45 * 38; ++i) {
+      for (int c = 0; c < network.input_channels(); ++c) {
+        frame.set(c, i % 45, i / 45, (i * 977 + c) % 1024);
+      }
+    }
+    Image same(45, 38, 10, network.input_channels());
+    network.run(std::as_const(frame).views(), same.views(), {.condition = {}, .threads = 0, .strength = 0});
+    EXPECT_TRUE(frame == same);
+    for (const double strength : {-0.1, 1.1, std::nan("")}) {
+      EXPECT_THROW(run(network, in, {.condition = {}, .threads = 0, .strength = strength}), InvalidArgument);
+    }
+  }
+  Network features(fixture("resnet"));
+  Floats in = some_frame(3, 20, 20);
+  EXPECT_THROW(run(features, in, {.condition = {}, .threads = 0, .strength = 0.5}), InvalidArgument);
+}
+
+TEST_F(NetworkVideo, WhatDoesNotFitIsRefused) {
+  Network network(fixture("refiner"));
+  const Image in(20, 10, 8, 1);
+  Image out(20, 10, 8, 1);
+  Image other(20, 11, 8, 1);
+  Image colour(20, 10, 8, 3);
+  EXPECT_THROW(network.run(in.views(), other.views()), InvalidArgument);
+  EXPECT_THROW(network.run(std::as_const(colour).views(), colour.views()), InvalidArgument);
+  EXPECT_THROW(network.run(in.views(), out.views(), {.condition = 101, .threads = 0}), InvalidArgument);
+  EXPECT_THROW(network.run(in.views(), out.views(), {.condition = std::nan(""), .threads = 0}),
+               InvalidArgument);
+  EXPECT_THROW(network.run(in.views(), out.views(), {.condition = {}, .threads = -1}), InvalidArgument);
+  EXPECT_THROW(network.prepare(0, 4), InvalidArgument);
+  EXPECT_THROW(network.prepare(40000, 4), InvalidArgument);
+  Network plain(fixture("dense"));
+  EXPECT_THROW(plain.run(in.views(), out.views()), InvalidArgument);
+  EXPECT_THROW(plain.run(std::as_const(colour).views(), colour.views(), {.condition = 1, .threads = 0}),
+               InvalidArgument);
+  Network features(fixture("resnet"));
+  EXPECT_THROW(features.run(std::as_const(colour).views(), colour.views()), InvalidArgument);
+  // Each position with each other, of 4096x4096.
+  EXPECT_THROW(Network(fixture("embedded_gaussian")).prepare(4096, 4096), InvalidArgument);
+  EXPECT_THROW(Network(fixture("dense"), NetworkPrecision::kInt8), InvalidArgument);
+}
+
+TEST(NetworkSummary, SaysWhatTheFileHolds) {
+  const ModelSummary u_net = summarise_model(fixture("u_net"));
+  EXPECT_EQ(u_net.version, "2");
+  EXPECT_EQ(u_net.multiple, 2);
+  EXPECT_TRUE(u_net.residual);
+  EXPECT_EQ(u_net.metadata.at("made_by"), "tests/parity/network.py");
+  ASSERT_EQ(u_net.layers.size(), 9U);
+  EXPECT_EQ(u_net.layers[0].name, "head");
+  EXPECT_EQ(u_net.layers[0].parameters, 8 * 3 * 9 + 8);
+  EXPECT_EQ(u_net.layers[0].operations, 2.0 * 8 * 3 * 9);
+  EXPECT_EQ(u_net.layers[0].receptive_field, 3);
+  EXPECT_EQ(u_net.layers[2].denominator, 2);
+  EXPECT_EQ(u_net.layers[2].operations, 2.0 * 12 * 8 * 9 / 4);
+  EXPECT_EQ(u_net.layers[2].receptive_field, 5);
+  EXPECT_EQ(u_net.layers[4].receptive_field, 5 + 4 * 2);  // dilated, at half the size
+  EXPECT_EQ(summarise_model(fixture("embedded_gaussian")).layers[1].receptive_field, 0);
+  const ModelSummary refinement = summarise_model(find_model("refine_balanced"));
+  EXPECT_EQ(refinement.version, "1");
+  ASSERT_EQ(refinement.layers.size(), 4U);
+  EXPECT_EQ(refinement.layers[3].channels, 4);
+  EXPECT_EQ(refinement.layers[3].receptive_field, 18);
+}
+
+}  // namespace
+}  // namespace nonlocal

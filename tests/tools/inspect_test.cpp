@@ -1,0 +1,45 @@
+// nonlocal inspect: what it says of both formats, and of files that are none.
+#include "support.h"
+
+namespace {
+
+const std::string kParity = PARITY_FOLDER "/";
+
+class InspectTest : public ToolTest {};
+
+TEST_F(InspectTest, SaysWhatANetworkHolds) {
+  const Outcome outcome = run("$TOOL inspect --json " + kParity + "network_u_net.safetensors");
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const auto model = nlohmann::json::parse(outcome.out);
+  EXPECT_EQ(model["version"], "2");
+  EXPECT_EQ(model["layers"].size(), 9U);
+  EXPECT_EQ(model["layers"][0]["operations"], 2 * 8 * 3 * 9);
+  EXPECT_EQ(model["metadata"]["made_by"], "tests/parity/network.py");
+  EXPECT_EQ(model["receptive_field"], model["layers"].back()["receptive_field"]);
+  const Outcome text = run("$TOOL inspect " + kParity + "network_embedded_gaussian.safetensors");
+  EXPECT_EQ(text.status, 0);
+  EXPECT_NE(text.out.find("block                    non_local"), std::string::npos) << text.out;
+  EXPECT_NE(text.out.find("receptive field all"), std::string::npos) << text.out;
+}
+
+TEST_F(InspectTest, SaysWhatABundledModelHolds) {
+  const Outcome outcome = run("$TOOL inspect --json refine_balanced");
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const auto model = nlohmann::json::parse(outcome.out);
+  EXPECT_EQ(model["version"], "1");
+  EXPECT_EQ(model["layers"].size(), 4U);
+  EXPECT_NEAR(model["operations"].get<double>(), 11100, 100);  // tools/train/README.md
+}
+
+TEST_F(InspectTest, SaysWhatIsWrong) {
+  must("echo nonsense > bad.safetensors");
+  for (const std::string name : {"bad.safetensors", "none.safetensors", "."}) {
+    const Outcome outcome = run("$TOOL inspect " + name);
+    EXPECT_EQ(outcome.status, 1);
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_EQ(outcome.err.find("nonlocal: "), 0U) << outcome.err;
+    EXPECT_NE(outcome.err.find(name), std::string::npos) << outcome.err;
+  }
+}
+
+}  // namespace

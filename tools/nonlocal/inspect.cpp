@@ -1,0 +1,155 @@
+// nonlocal inspect: what a model file holds.
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "commands.h"
+#include "nonlocal/network.h"
+#include "text.h"
+
+namespace nonlocal::tools {
+namespace {
+
+using nlohmann::json;
+
+struct InspectOptions {
+  std::string model;
+  bool as_json = false;
+};
+
+std::string file_of(const std::string& model) {
+  std::error_code error;
+  return std::filesystem::exists(model, error) ? model : find_model(model);
+}
+
+// Text from the file: control characters are escaped.
+std::string shown(const std::string& text) {
+  return json(text).dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+std::string size_of(const LayerSummary& layer) {
+  return layer.numerator == layer.denominator ? "1" : formatted("%d/%d", layer.numerator, layer.denominator);
+}
+
+std::string joined(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : " ") + name;
+  return text;
+}
+
+struct Totals {
+  explicit Totals(const ModelSummary& model) {
+    for (const LayerSummary& layer : model.layers) {
+      parameters += layer.parameters;
+      operations += layer.operations;
+    }
+    receptive_field = model.layers.back().receptive_field;
+  }
+  std::int64_t parameters = 0;
+  double operations = 0;
+  int receptive_field = 0;
+};
+
+std::string field_of(int receptive_field) {
+  return receptive_field == 0 ? "all" : std::to_string(receptive_field);
+}
+
+void print_text(const std::string& file, const ModelSummary& model) {
+  const Totals totals(model);
+  std::cout << file << ": " << shown(model.format) << ", version " << shown(model.version) << "\n";
+  std::cout << formatted("input       %d channels%s, values %g to %g", model.input_channels,
+                         model.frames > 1 ? formatted(" of %d frames", model.frames).c_str() : "",
+                         model.range[0], model.range[1])
+            << "\n";
+  if (model.condition) {
+    std::cout << formatted("condition   %s, %g to %g (%g)", model.condition->name.c_str(),
+                           model.condition->minimum, model.condition->maximum, model.condition->value)
+              << "\n";
+  }
+  std::cout << formatted("output      %d channels%s", model.output_channels,
+                         model.residual ? ", added to the input" : "")
+            << "\n";
+  std::cout << formatted("sides       mirrored up to a multiple of %d", model.multiple) << "\n\n";
+  std::cout << formatted("%-24s %-16s %8s %6s %10s %10s %6s  %s", "layer", "type", "channels", "size",
+                         "parameters", "FLOP/pixel", "field", "inputs")
+            << "\n";
+  for (const LayerSummary& layer : model.layers) {
+    std::cout << formatted("%-24s %-16s %8d %6s %10lld %10.1f %6s  %s", layer.name.c_str(),
+                           layer.type.c_str(), layer.channels, size_of(layer).c_str(),
+                           static_cast<long long>(layer.parameters), layer.operations,
+                           field_of(layer.receptive_field).c_str(), joined(layer.inputs).c_str())
+              << "\n";
+  }
+  std::cout << formatted(
+                   "\n%lld parameters, %.1f kFLOP a pixel without attention over the whole frame, "
+                   "receptive field %s",
+                   static_cast<long long>(totals.parameters), totals.operations / 1000,
+                   field_of(totals.receptive_field).c_str())
+            << "\n";
+  for (const auto& [key, value] : model.metadata) {
+    std::cout << shown(key) << ": " << shown(value) << "\n";
+  }
+}
+
+json layer_json(const LayerSummary& layer) {
+  return {{"name", layer.name},
+          {"type", layer.type},
+          {"inputs", layer.inputs},
+          {"channels", layer.channels},
+          {"size", {layer.numerator, layer.denominator}},
+          {"parameters", layer.parameters},
+          {"operations", layer.operations},
+          {"receptive_field", layer.receptive_field == 0 ? json() : json(layer.receptive_field)}};
+}
+
+json model_json(const std::string& file, const ModelSummary& model) {
+  const Totals totals(model);
+  json layers = json::array();
+  for (const LayerSummary& layer : model.layers) layers.push_back(layer_json(layer));
+  json condition;
+  if (model.condition) {
+    condition = {{"name", model.condition->name},
+                 {"minimum", model.condition->minimum},
+                 {"maximum", model.condition->maximum},
+                 {"default", model.condition->value}};
+  }
+  return {{"file", file},
+          {"format", model.format},
+          {"version", model.version},
+          {"input", {{"channels", model.input_channels}, {"frames", model.frames}, {"range", model.range}}},
+          {"condition", condition},
+          {"output", {{"channels", model.output_channels}, {"residual", model.residual}}},
+          {"multiple", model.multiple},
+          {"layers", layers},
+          {"parameters", totals.parameters},
+          {"operations", totals.operations},
+          {"receptive_field", totals.receptive_field == 0 ? json() : json(totals.receptive_field)},
+          {"metadata", model.metadata}};
+}
+
+void run(const InspectOptions& options) {
+  const std::string file = file_of(options.model);
+  const ModelSummary model = summarise_model(file);
+  if (options.as_json) {
+    std::cout << model_json(file, model).dump(2, ' ', false, json::error_handler_t::replace) << std::endl;
+  } else {
+    print_text(file, model);
+  }
+}
+
+}  // namespace
+
+void add_inspect(CLI::App& app) {
+  auto* command = app.add_subcommand(
+      "inspect", "Print what a model file holds: layers, shapes, operations a pixel, where it comes from");
+  const auto options = std::make_shared<InspectOptions>();
+  command->add_option("MODEL", options->model, "A .safetensors file, or the name of a model of the library")
+      ->required();
+  command->add_flag("--json", options->as_json, "As JSON; a receptive field of null is the whole frame");
+  command->callback([options] { run(*options); });
+}
+
+}  // namespace nonlocal::tools

@@ -1,0 +1,134 @@
+#!/usr/bin/python3
+"""Makes the pairs that restore.py learns from: pictures in motion, clean, and as a camera and x264 leave them.
+
+A clip is 40 tiles of 160x160 side by side, each a window that moves over a training picture (see samples.py; none is of
+the Kodak set): still, panned, zoomed a little, shaken. Half of the clips get sensor noise, a fifth mild blur; x264 codes
+all of them, in constant quality from 24 to 40. Luma alone, of full range.
+
+FOLDER/clean.npy and FOLDER/coded.npy hold the clips: bytes [clips, frames, 800, 1280]. FOLDER/clips.json says how each was
+made. ffmpeg does the coding."""
+import argparse
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import cv2
+import numpy as np
+
+from samples import HELD_OUT, KODAK_IN_LIVE1, SETS, picture_files, psnr, read_luma, to_8_bit
+
+TILE, COLUMNS, ROWS, FRAMES = 160, 8, 5, 10
+FPS = 25
+COLOUR_SETS_WEIGHT = 8  # their pictures are larger and sharper, and there are ten times fewer of them
+
+
+def pictures(data: Path, held_out: bool) -> list[tuple[np.ndarray, float]]:
+    """With the weight that each is drawn with."""
+    left_out = {name: KODAK_IN_LIVE1 if name == "live1" else [] for name in SETS}
+    found = []
+    for name in SETS:
+        weight = 1 if name == "bsd400_gray" else COLOUR_SETS_WEIGHT
+        for path in picture_files(data / name):
+            if path.stem not in left_out[name] and (path.stem in HELD_OUT[name]) == held_out:
+                found.append((read_luma(path), weight))
+    return found
+
+
+def varied(picture: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    scale = rng.choice([1, 1, 0.75, 0.5])
+    if scale < 1 and min(picture.shape) * scale > TILE + 20:
+        picture = cv2.resize(picture, None, fx=scale, fy=scale, interpolation=cv2.INTER_AREA)
+    if rng.random() < 0.5:
+        picture = picture[:, ::-1]
+    return np.ascontiguousarray(picture.T if rng.random() < 0.2 else picture)
+
+
+def moving_window(picture: np.ndarray, rng: np.random.Generator) -> list[np.ndarray]:
+    """FRAMES of them; a third stands still."""
+    picture = varied(picture, rng)
+    height, width = picture.shape
+    centre = np.array([rng.uniform(TILE / 2, max(side - TILE / 2, TILE / 2 + 1e-3)) for side in (width, height)])
+    if rng.random() < 0.35:
+        speed, zoom, shake, centre = np.zeros(2), 1.0, 0.0, np.round(centre)
+    else:
+        speed, shake = rng.normal(0, 1.2, 2), rng.choice([0, 0.3])
+        zoom = 1 if rng.random() < 0.6 else rng.uniform(0.985, 1.015)
+    windows = []
+    for t in np.arange(FRAMES) - FRAMES / 2:
+        x, y = centre + speed * t + shake * rng.standard_normal(2)
+        scale = zoom**t
+        to_picture = np.array([[scale, 0, x - scale * (TILE - 1) / 2], [0, scale, y - scale * (TILE - 1) / 2]])
+        windows.append(
+            cv2.warpAffine(
+                picture,
+                to_picture,
+                (TILE, TILE),
+                flags=cv2.INTER_CUBIC | cv2.WARP_INVERSE_MAP,
+                borderMode=cv2.BORDER_REFLECT_101,
+            )
+        )
+    return windows
+
+
+def clean_clip(pool: list[tuple[np.ndarray, float]], rng: np.random.Generator) -> np.ndarray:
+    weights = np.array([weight for _, weight in pool])
+    drawn = rng.choice(len(pool), COLUMNS * ROWS, p=weights / weights.sum())
+    tiles = np.array([moving_window(pool[i][0], rng) for i in drawn])  # [tile, frame, y, x]
+    rows = tiles.reshape(ROWS, COLUMNS, FRAMES, TILE, TILE).transpose(2, 0, 3, 1, 4)
+    return rows.reshape(FRAMES, ROWS * TILE, COLUMNS * TILE)
+
+
+def spoilt(clean: np.ndarray, blur: float, sigma: float, rng: np.random.Generator) -> np.ndarray:
+    frames = clean.astype(np.float32)
+    if blur > 0:
+        frames = np.array([cv2.GaussianBlur(frame, (0, 0), blur) for frame in frames])
+    return to_8_bit(frames + sigma * rng.standard_normal(frames.shape, np.float32))
+
+
+def ffmpeg(arguments: list[str], given: bytes) -> bytes:
+    command = ["ffmpeg", "-v", "error", *arguments]
+    return subprocess.run(command, input=given, stdout=subprocess.PIPE, check=True).stdout
+
+
+def coded(frames: np.ndarray, quality: float, preset: str = "medium", key_frames: int = 250) -> np.ndarray:
+    """As x264 gives gray frames back: `quality` is its crf."""
+    count, height, width = frames.shape
+    raw = ["-f", "rawvideo", "-pix_fmt", "gray"]
+    x264 = ["-c:v", "libx264", "-preset", preset, "-crf", f"{quality:.1f}", "-g", str(key_frames)]
+    size = ["-s", f"{width}x{height}", "-r", str(FPS)]
+    file = ffmpeg([*raw, *size, "-i", "-", "-vf", "format=yuvj420p", *x264, "-f", "matroska", "-"], frames.tobytes())
+    return np.frombuffer(ffmpeg(["-i", "-", *raw, "-"], file), np.uint8).reshape(count, height, width)
+
+
+def make(options: argparse.Namespace) -> None:
+    pool = pictures(options.data, options.held_out)
+    rng = np.random.default_rng(options.seed)
+    options.out.mkdir(parents=True, exist_ok=True)
+    shape = (options.clips, FRAMES, ROWS * TILE, COLUMNS * TILE)
+    clean, code = (np.lib.format.open_memmap(options.out / f"{name}.npy", "w+", np.uint8, shape) for name in ("clean", "coded"))
+    made = []
+    for i in range(options.clips):
+        how = {
+            "blur": rng.uniform(0.4, 0.9) if rng.random() < 0.2 else 0.0,
+            "sigma": rng.uniform(2, 14) if rng.random() < 0.5 else 0.0,
+            "quality": float(rng.uniform(24, 40) if rng.random() < 0.5 else rng.uniform(30, 40)),
+            "preset": str(rng.choice(["veryfast", "medium"])),
+            "key_frames": int(rng.choice([5, 12, 60])),
+        }
+        clean[i] = clean_clip(pool, rng)
+        code[i] = coded(spoilt(clean[i], how["blur"], how["sigma"], rng), how["quality"], how["preset"], how["key_frames"])
+        made.append(how | {"psnr": psnr(code[i], clean[i])})
+        print(f"\r{i + 1} of {options.clips} clips", end="", file=sys.stderr, flush=True)
+    print(file=sys.stderr)
+    (options.out / "clips.json").write_text(json.dumps(made, indent=1))
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("out", type=Path, metavar="FOLDER")
+    parser.add_argument("--data", type=Path, required=True, help="the folder with the sets of pictures")
+    parser.add_argument("--clips", type=int, default=48)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--held-out", action="store_true", help="of the pictures that are held out")
+    make(parser.parse_args())

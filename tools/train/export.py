@@ -1,0 +1,202 @@
+#!/usr/bin/python3
+"""Networks of nonlocal's general format: one description builds the PyTorch module and the file.
+
+    graph = Graph(description)      # a dict, or JSON; lib/network/README.md says what it may hold
+    ... train graph: graph(x) is N(x), graph.run(frame) the whole formula on a frame of any size ...
+    save(graph, "mine.safetensors", {"trained_on": "..."})
+
+As a program: writes the file of a description with the weights of a checkpoint (torch.save of the graph's
+state_dict), or with the weights that PyTorch begins with.
+"""
+import argparse
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import nn
+
+import safetensors
+from blocks import LayerNorm2d, NonLocalBlock, SelfAttention2d, TransformerBlock, WindowAttention
+
+FORMAT, VERSION = "nonlocal.network", "2"
+
+
+class Combine(nn.Module):
+    def __init__(self, combine):
+        super().__init__()
+        self.combine = combine
+
+    def forward(self, *inputs: torch.Tensor) -> torch.Tensor:
+        return self.combine(inputs)
+
+
+def convolution(c: int, channels: int, kernel: int, stride: int = 1, dilation: int = 1, padding: int | None = None,
+                groups: int = 1, bias: bool = True) -> nn.Module:
+    padding = (kernel - 1) * dilation // 2 if padding is None else padding
+    return nn.Conv2d(c, channels, kernel, stride, padding, dilation, groups, bias)
+
+
+def up_sample(c: int, factor: int, mode: str = "nearest") -> nn.Module:
+    return nn.Upsample(scale_factor=factor, mode=mode, **({"align_corners": False} if mode == "bilinear" else {}))
+
+
+def average_pool(c: int, kernel: int, stride: int | None = None, padding: int = 0, count_padding: bool = True) -> nn.Module:
+    return nn.AvgPool2d(kernel, stride, padding, count_include_pad=count_padding)
+
+
+# What makes a layer of a type, from the channels of its first input and its other fields.
+LAYERS = {
+    "convolution": convolution,
+    "batch_norm": lambda c, epsilon=1e-5: nn.BatchNorm2d(c, epsilon),
+    "layer_norm": LayerNorm2d,
+    "group_norm": lambda c, groups, epsilon=1e-5: nn.GroupNorm(groups, c, epsilon),
+    "relu": lambda c: nn.ReLU(),
+    "leaky_relu": lambda c, slope=0.01: nn.LeakyReLU(slope),
+    "prelu": lambda c: nn.PReLU(c),
+    "gelu": lambda c: nn.GELU(),
+    "silu": lambda c: nn.SiLU(),
+    "sigmoid": lambda c: nn.Sigmoid(),
+    "tanh": lambda c: nn.Tanh(),
+    "pixel_shuffle": lambda c, factor: nn.PixelShuffle(factor),
+    "pixel_unshuffle": lambda c, factor: nn.PixelUnshuffle(factor),
+    "max_pool": lambda c, kernel, stride=None, padding=0: nn.MaxPool2d(kernel, stride, padding),
+    "average_pool": average_pool,
+    "up_sample": up_sample,
+    "add": lambda c: Combine(lambda inputs: inputs[0] + inputs[1]),
+    "multiply": lambda c: Combine(lambda inputs: inputs[0] * inputs[1]),
+    "concatenate": lambda c: Combine(lambda inputs: torch.cat(inputs, 1)),
+    "non_local": NonLocalBlock,
+    "self_attention": SelfAttention2d,
+    "attention": TransformerBlock,
+    "window_attention": WindowAttention,
+}
+
+
+class Graph(nn.Module):
+    """The network of a description."""
+
+    def __init__(self, description: dict | str):
+        super().__init__()
+        self.description = json.loads(description) if isinstance(description, str) else description
+        self.frames = self.description["input"].get("frames", 1)
+        channels = {"input": self.description["input"]["channels"], "condition": 1}
+        side = {name: (1, 1) for name in channels}  # of the frame's: numerator, denominator
+        self.multiple, before = 1, "input"
+        self.layers = nn.ModuleList()  # by number: PyTorch's modules have names of their own
+        for layer in self.description["layers"]:
+            name, inputs = layer["name"], self.inputs_of(layer, before)
+            place = next(i for i in inputs if i != "condition")
+            self.layers.append(self.make(layer, channels[place]))
+            channels[name] = self.channels_of(layer, [channels[i] for i in inputs])
+            side[name] = self.side_of(layer, side[place])
+            samples = side[name][1] * layer.get("window", 1)
+            inner = layer.get("sub_sample", 1) * side[name][1]
+            for whole in (samples // math.gcd(side[name][0], samples), inner // math.gcd(side[name][0], inner)):
+                self.multiple = math.lcm(self.multiple, whole)
+            before = name
+        self.output = self.description.get("output", before)
+
+    @staticmethod
+    def inputs_of(layer: dict, before: str) -> list[str]:
+        inputs = layer.get("inputs", before)
+        return inputs if isinstance(inputs, list) else [inputs]
+
+    def make(self, layer: dict, channels: int) -> nn.Module:
+        fields = {key: value for key, value in layer.items() if key not in ("name", "type", "inputs")}
+        if layer["type"] == "non_local":
+            fields["frames"] = self.frames
+        return LAYERS[layer["type"]](channels, **fields)
+
+    @staticmethod
+    def channels_of(layer: dict, inputs: list[int]) -> int:
+        kind = layer["type"]
+        if kind == "convolution":
+            return layer["channels"]
+        if kind in ("pixel_shuffle", "pixel_unshuffle"):
+            square = layer["factor"] ** 2
+            return inputs[0] // square if kind == "pixel_shuffle" else inputs[0] * square
+        return sum(inputs) if kind == "concatenate" else inputs[0]
+
+    @staticmethod
+    def side_of(layer: dict, side: tuple[int, int]) -> tuple[int, int]:
+        up = layer["factor"] if layer["type"] in ("pixel_shuffle", "up_sample") else 1
+        down = layer.get("stride", layer["kernel"] if "pool" in layer["type"] else 1)
+        down = layer["factor"] if layer["type"] == "pixel_unshuffle" else down
+        common = math.gcd(side[0] * up, side[1] * down)
+        return side[0] * up // common, side[1] * down // common
+
+    def forward(self, x: torch.Tensor, condition: float | torch.Tensor | None = None) -> torch.Tensor:
+        """N(x): [N, C, H, W] with sides of multiples of `multiple`; the condition is a number, or one a picture."""
+        values, before = {"input": x}, "input"
+        for layer, module in zip(self.description["layers"], self.layers):
+            inputs = self.inputs_of(layer, before)
+            if "condition" in inputs:
+                like = values[next(i for i in inputs if i != "condition")]
+                values["condition"] = self.condition_plane(condition, like)
+            values[layer["name"]] = module(*(values[i] for i in inputs))
+            before = layer["name"]
+        return values[self.output]
+
+    def condition_plane(self, condition: float | torch.Tensor | None, like: torch.Tensor) -> torch.Tensor:
+        known = self.description["input"]["condition"]
+        value = known.get("default", known["minimum"] if "minimum" in known else 0) if condition is None else condition
+        value = torch.as_tensor(value, dtype=like.dtype) * known.get("scale", 1)
+        return value.reshape(-1, 1, 1, 1).expand(len(like), 1, *like.shape[2:])
+
+    @torch.no_grad()
+    def run(self, frames: np.ndarray, condition: float | None = None) -> np.ndarray:
+        """What Network makes of frames [N, C, H, W] of any size."""
+        height, width = frames.shape[2:]
+        sides = ((0, 0), (0, 0), (0, -height % self.multiple), (0, -width % self.multiple))
+        x = torch.from_numpy(np.pad(frames, sides, "reflect"))
+        out = self(x, condition)
+        if self.description.get("residual", False):
+            out = out + x
+        rows, columns = (-(-n * out.shape[i] // x.shape[i]) for i, n in ((2, height), (3, width)))
+        return out[..., :rows, :columns].numpy()
+
+
+def tensor_names(graph: Graph) -> dict[str, str]:
+    """What the file calls each tensor of the state_dict: "layers.0.weight" is "head.weight"."""
+    names = [layer["name"] for layer in graph.description["layers"]]
+    split = {key: key.split(".", 2) for key in graph.state_dict() if not key.endswith("num_batches_tracked")}
+    return {key: f"{names[int(number)]}.{rest}" for key, (_, number, rest) in split.items()}
+
+
+def save(graph: Graph, path: str | Path, metadata: dict[str, str] | None = None) -> None:
+    """Writes the file. `metadata` says where the weights come from; `nonlocal inspect` shows it."""
+    state = graph.state_dict()
+    tensors = {name: state[key].detach().float().contiguous().numpy() for key, name in tensor_names(graph).items()}
+    description = json.dumps(graph.description, separators=(",", ":"))
+    safetensors.save(path, tensors, {"format": FORMAT, "version": VERSION, "network": description} | (metadata or {}))
+
+
+def load(path: str | Path) -> Graph:
+    tensors, metadata = safetensors.load(path)
+    if (metadata.get("format"), metadata.get("version")) != (FORMAT, VERSION):
+        raise ValueError(f"{path}: expected {FORMAT} {VERSION}, found {metadata.get('format')} {metadata.get('version')}")
+    graph = Graph(metadata["network"])
+    names = tensor_names(graph)
+    if set(names.values()) != set(tensors):
+        raise ValueError(f"{path}: expected the tensors {sorted(names.values())}, found {sorted(tensors)}")
+    graph.load_state_dict({key: torch.from_numpy(tensors[name].copy()) for key, name in names.items()}, strict=False)
+    return graph
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("description", type=Path, help="JSON file")
+    parser.add_argument("out", type=Path, help="safetensors file")
+    parser.add_argument("--checkpoint", type=Path, help="torch.save of the state_dict")
+    parser.add_argument("--metadata", nargs="*", default=[], metavar="KEY=TEXT", help="where the weights come from")
+    options = parser.parse_args()
+    graph = Graph(options.description.read_text())
+    if options.checkpoint:
+        graph.load_state_dict(torch.load(options.checkpoint, map_location="cpu"))
+    save(graph, options.out, dict(entry.split("=", 1) for entry in options.metadata))
+
+
+if __name__ == "__main__":
+    main()
