@@ -24,7 +24,7 @@ constexpr int most_blocks = 16384;  // what a frame costs at most; 1 % of them t
 // the corner of the highest, where pictures have least.
 constexpr int highest_low = 6;
 constexpr int lowest_high = 11;
-constexpr int high_count = 10;
+constexpr int high_count = FrameNoise::high_count;
 
 double code_values_in_an_8_bit_one(const ConstPlane& plane) { return 1 << (plane.bit_depth - 8); }
 
@@ -99,6 +99,29 @@ BlockMeasure measure(Block& block) {
   const float mean = block[0][0] / block_size;
   return {low_energy, mean, mean, *std::min_element(least.begin(), least.end()),
           *std::max_element(most.begin(), most.end())};
+}
+
+// Rows and columns of the coefficients that measure the noise.
+constexpr auto high_places = [] {
+  std::array<std::pair<int, int>, high_count> places{};
+  std::size_t count = 0;
+  for (int r = 0; r < block_size; ++r) {
+    for (int c = 0; c < block_size; ++c) {
+      if (order(r, c) >= lowest_high) {
+        places[count++] = {r, c};
+      }
+    }
+  }
+  return places;
+}();
+
+std::array<float, high_count> high_energies(const Block& block) {
+  std::array<float, high_count> energies;
+  for (std::size_t k = 0; k < energies.size(); ++k) {
+    const auto [r, c] = high_places[k];
+    energies[k] = block[r][c] * block[r][c];
+  }
+  return energies;
 }
 
 // What clipping leaves of the variance of a normal distribution, as a share: where values below a limit
@@ -198,6 +221,7 @@ void FrameNoise::lay_grid(const ConstPlane& plane) {
     rows_ = (plane.height - block_size) / grid_step_ + 1;
   } while (static_cast<int64_t>(columns_) * rows_ > most_blocks);
   blocks_.resize(static_cast<std::size_t>(columns_) * rows_);
+  high_energies_.resize(blocks_.size());
   candidates_.reserve(blocks_.size());
   block_energies_.reserve(blocks_.size());
 }
@@ -217,6 +241,7 @@ bool FrameNoise::measure_blocks(const ConstPlane& plane, const ConstPlane& brigh
       load(plane, x * grid_step_, y * grid_step_, block);
       BlockMeasure& measured = blocks_[static_cast<std::size_t>(y) * columns_ + x];
       measured = measure(block);
+      high_energies_[static_cast<std::size_t>(y) * columns_ + x] = high_energies(block);
       if (brightness.data != nullptr) {
         measured.brightness =
             brightness_of(brightness, plane.width, plane.height, x * grid_step_, y * grid_step_);
@@ -299,18 +324,6 @@ void FrameNoise::choose_candidates(const std::vector<int>& band, const NoiseLine
   }
 }
 
-// Its DCT, as it would be without clipping.
-void FrameNoise::load_candidate(const ConstPlane& plane, const Candidate& candidate, Block& block) const {
-  load(plane, candidate.block % columns_ * grid_step_, candidate.block / columns_ * grid_step_, block);
-  transform(block);
-  const float gain = 1 / std::sqrt(candidate.share_left);
-  for (auto& row : block) {
-    for (float& value : row) {
-      value *= gain;
-    }
-  }
-}
-
 // What the lower quartile of the blocks' energies tells of the variance. Noise is alike in all blocks: their
 // energies follow the chi-squared distribution. Writing and other edges differ from block to block, which the
 // quartile shows.
@@ -338,18 +351,13 @@ NoisePoint FrameNoise::measure_noise(const ConstPlane& plane, std::size_t least_
   std::size_t accepted = 0;
   for (std::size_t used = 0, target = first; used < last; target = std::min(2 * target, last)) {
     for (; used < target; ++used) {
-      Block block;
-      load_candidate(plane, candidates_[used], block);
-      std::size_t k = 0;
+      const Candidate& candidate = candidates_[used];
       float block_energy = 0;
-      for (int r = 0; r < block_size; ++r) {
-        for (int c = 0; c < block_size; ++c) {
-          if (order(r, c) >= lowest_high) {
-            const float of_one = block[r][c] * block[r][c];
-            energy[k++] += of_one;
-            block_energy += of_one;
-          }
-        }
+      for (std::size_t k = 0; k < energy.size(); ++k) {
+        // As it would be without clipping.
+        const float of_one = high_energies_[candidate.block][k] / candidate.share_left;
+        energy[k] += of_one;
+        block_energy += of_one;
       }
       block_energies_.push_back(block_energy);
     }

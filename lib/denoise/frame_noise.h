@@ -55,6 +55,8 @@ struct Candidate {
 // One frame's blocks and what they tell. Keeps its memory for the next frame.
 class FrameNoise {
  public:
+  static constexpr int high_count = 10;  // coefficients that measure the noise
+
   // Nothing where the frame cannot tell: too small, constant, or clipped nearly everywhere.
   std::optional<FrameLevel> estimate(const ConstPlane& plane, int threads);
 
@@ -78,7 +80,6 @@ class FrameNoise {
   void choose_candidates(double sigma);
   void sort_into_bands();
   void choose_candidates(const std::vector<int>& band, const NoiseLine& noise);
-  void load_candidate(const ConstPlane& plane, const Candidate& candidate, Block& block) const;
   NoisePoint measure_noise(const ConstPlane& plane, std::size_t least_count);
   double even_variance();
   NoiseLine line_of(const ConstPlane& plane, double variance);
@@ -91,6 +92,7 @@ class FrameNoise {
   int columns_ = 0;
   int rows_ = 0;
   std::vector<BlockMeasure> blocks_;
+  std::vector<std::array<float, high_count>> high_energies_;  // of the blocks
   BlocksInTime in_time_;
   std::optional<NoiseInTime> noise_in_time_;  // the last that could be told
   Range range_{};
