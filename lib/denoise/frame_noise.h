@@ -69,7 +69,7 @@ class FrameNoise {
  private:
   static constexpr int band_count = 16;
 
-  void lay_grid(const ConstPlane& plane);
+  void lay_grid(const ConstPlane& plane, int most);
   bool measure_blocks(const ConstPlane& plane, const ConstPlane& brightness, int threads, bool in_time);
   std::optional<FrameLevel> level_of_blocks(const ConstPlane& plane);
   std::optional<NoiseInTime> compare_in_time();
