@@ -901,12 +901,7 @@ static void gst_nonlocal_denoise_class_init(GstNonlocalDenoiseClass* klass) {
   gst_element_class_set_static_metadata(
       element_class, "Non-local means denoiser", "Filter/Effect/Video",
       "Removes noise from video by averaging pixels whose surroundings look alike", "The nonlocal authors");
-  GstCaps* caps = gst_caps_from_string(nonlocal::kVideoCaps);
-  gst_element_class_add_pad_template(element_class,
-                                     gst_pad_template_new("sink", GST_PAD_SINK, GST_PAD_ALWAYS, caps));
-  gst_element_class_add_pad_template(element_class,
-                                     gst_pad_template_new("src", GST_PAD_SRC, GST_PAD_ALWAYS, caps));
-  gst_caps_unref(caps);
+  nonlocal::add_video_pads(element_class);
 
   auto* transform_class = GST_BASE_TRANSFORM_CLASS(klass);
   transform_class->before_transform = GST_DEBUG_FUNCPTR(before_transform);

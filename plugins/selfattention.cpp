@@ -481,12 +481,7 @@ static void gst_self_attention_class_init(GstSelfAttentionClass* klass) {
       element_class, "Self-attention network", "Filter/Effect/Video",
       "Runs a trained network of convolutions, non-local blocks and attention on video",
       "The nonlocal authors");
-  GstCaps* caps = gst_caps_from_string(nonlocal::kVideoCaps);
-  gst_element_class_add_pad_template(element_class,
-                                     gst_pad_template_new("sink", GST_PAD_SINK, GST_PAD_ALWAYS, caps));
-  gst_element_class_add_pad_template(element_class,
-                                     gst_pad_template_new("src", GST_PAD_SRC, GST_PAD_ALWAYS, caps));
-  gst_caps_unref(caps);
+  nonlocal::add_video_pads(element_class);
 
   auto* transform_class = GST_BASE_TRANSFORM_CLASS(klass);
   transform_class->transform_ip_on_passthrough = FALSE;

@@ -24,6 +24,16 @@ inline constexpr const char* kVideoCaps =
 // Those of them that have the channels R, G and B.
 inline constexpr const char* kRgbCaps = "video/x-raw, format = (string) { " NONLOCAL_RGB_FORMATS " }";
 
+// A sink and a source pad, always there, of kVideoCaps.
+inline void add_video_pads(GstElementClass* element_class) {
+  GstCaps* caps = gst_caps_from_string(kVideoCaps);
+  gst_element_class_add_pad_template(element_class,
+                                     gst_pad_template_new("sink", GST_PAD_SINK, GST_PAD_ALWAYS, caps));
+  gst_element_class_add_pad_template(element_class,
+                                     gst_pad_template_new("src", GST_PAD_SRC, GST_PAD_ALWAYS, caps));
+  gst_caps_unref(caps);
+}
+
 #undef NONLOCAL_DEEP_FORMATS
 #undef NONLOCAL_RGB_FORMATS
 

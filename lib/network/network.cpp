@@ -212,17 +212,6 @@ void store_part(const FrameRows& frame, const TensorView& view, const Rect& part
   }
 }
 
-// What oneDNN throws becomes what this library throws.
-template <typename Work>
-auto with_onednn(const Work& work) {
-  try {
-    const network::OneThread one_thread;
-    return work();
-  } catch (const dnnl::error& e) {
-    throw Error(kName + ": oneDNN: " + e.what());
-  }
-}
-
 }  // namespace
 
 struct Network::State {
@@ -320,7 +309,7 @@ struct Network::State {
 };
 
 Network::Network(const std::string& path, NetworkPrecision precision)
-    : state_(with_onednn([&] { return std::make_unique<State>(path, precision); })) {}
+    : state_(network::with_onednn(kName, [&] { return std::make_unique<State>(path, precision); })) {}
 Network::~Network() = default;
 Network::Network(Network&&) noexcept = default;
 Network& Network::operator=(Network&&) noexcept = default;
@@ -335,7 +324,7 @@ NetworkPrecision Network::precision() const { return state_->precision; }
 void Network::prepare(int width, int height, int threads) {
   check_side(width, height);
   threads = checked_threads(threads);
-  with_onednn([&] { state_->prepare(width, height, threads); });
+  network::with_onednn(kName, [&] { state_->prepare(width, height, threads); });
 }
 
 void Network::run(std::span<const ConstFloatPlane> in, std::span<const FloatPlane> out,
@@ -349,7 +338,7 @@ void Network::run(std::span<const ConstFloatPlane> in, std::span<const FloatPlan
   for (const FloatPlane& plane : out) {
     check_size("output", plane, output_size(in[0].width), output_size(in[0].height));
   }
-  with_onednn([&] { state_->run(FloatRows(in, out), parameters); });
+  network::with_onednn(kName, [&] { state_->run(FloatRows(in, out), parameters); });
 }
 
 void Network::run(std::span<const ConstPlane> in, std::span<const Plane> out,
@@ -370,7 +359,7 @@ void Network::run(std::span<const ConstPlane> in, std::span<const Plane> out,
       read[i] = state_->copies[i].of(in[i]);
     }
   }
-  with_onednn([&] {
+  network::with_onednn(kName, [&] {
     state_->run(VideoRows({read, in.size()}, out, state_->model.summary.range), parameters);
   });
 }

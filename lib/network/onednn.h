@@ -2,9 +2,25 @@
 #pragma once
 
 #include <dnnl.hpp>
+#include <string>
+#include <string_view>
+
+#include "network/convolution.h"
+#include "nonlocal/error.h"
 
 namespace nonlocal::network {
 
 const dnnl::engine& cpu();
+
+// work() on this thread alone; what oneDNN throws becomes what this library throws, naming `who`.
+template <typename Work>
+auto with_onednn(std::string_view who, const Work& work) {
+  try {
+    const OneThread one_thread;
+    return work();
+  } catch (const dnnl::error& e) {
+    throw Error(std::string(who) + ": oneDNN: " + e.what());
+  }
+}
 
 }  // namespace nonlocal::network

@@ -6,6 +6,7 @@
 #include "core/workers.h"
 #include "network/calibration.h"
 #include "network/convolution.h"
+#include "network/onednn.h"
 #include "network/plane_copy.h"
 #include "network/refinement_model.h"
 #include "network/tile.h"
@@ -182,23 +183,8 @@ struct RefinementNetwork::State {
   network::PlaneCopy copies[3];
 };
 
-namespace {
-
-// What oneDNN throws becomes what this library throws.
-template <typename Work>
-auto with_onednn(const Work& work) {
-  try {
-    const network::OneThread one_thread;
-    return work();
-  } catch (const dnnl::error& e) {
-    throw Error(std::string(kName) + ": oneDNN: " + e.what());
-  }
-}
-
-}  // namespace
-
 RefinementNetwork::RefinementNetwork(const std::string& path, NetworkPrecision precision)
-    : state_(with_onednn([&] { return std::make_unique<State>(path, precision); })) {}
+    : state_(network::with_onednn(kName, [&] { return std::make_unique<State>(path, precision); })) {}
 RefinementNetwork::~RefinementNetwork() = default;
 RefinementNetwork::RefinementNetwork(RefinementNetwork&&) noexcept = default;
 RefinementNetwork& RefinementNetwork::operator=(RefinementNetwork&&) noexcept = default;
@@ -207,7 +193,7 @@ void RefinementNetwork::prepare(int width, int height, int threads) {
   const std::byte sample{};
   check_plane(kName, {.data = &sample, .width = width, .height = height});
   threads = checked_threads(threads);
-  with_onednn([&] { state_->prepare(width, height, threads); });
+  network::with_onednn(kName, [&] { state_->prepare(width, height, threads); });
 }
 
 void RefinementNetwork::refine(const ConstPlane& noisy, const ConstPlane& estimate, double sigma,
@@ -219,7 +205,9 @@ void RefinementNetwork::refine(const ConstPlane& noisy, const ConstPlane& estima
     throw InvalidArgument(std::string(kName) + ": expected a sigma of 0 to 255, got " +
                           std::to_string(sigma));
   }
-  with_onednn([&] { state_->refine({noisy, estimate, {}, static_cast<float>(sigma), out}, threads); });
+  network::with_onednn(kName, [&] {
+    state_->refine({noisy, estimate, {}, static_cast<float>(sigma), out}, threads);
+  });
 }
 
 void RefinementNetwork::refine(const ConstPlane& noisy, const ConstPlane& estimate, const ConstPlane& sigma,
@@ -228,7 +216,7 @@ void RefinementNetwork::refine(const ConstPlane& noisy, const ConstPlane& estima
   check_size("an estimate", estimate, noisy);
   check_size("an output", out, noisy);
   check_map(sigma, noisy);
-  with_onednn([&] { state_->refine({noisy, estimate, sigma, 0, out}, threads); });
+  network::with_onednn(kName, [&] { state_->refine({noisy, estimate, sigma, 0, out}, threads); });
 }
 
 int RefinementNetwork::unshuffle() const { return state_->model.unshuffle; }
