@@ -39,6 +39,7 @@ constexpr int kMostFrames = 64;  // the format's limit
 struct Model {
   std::string name = kDefaultModel;  // or a file
   Precision precision = PRECISION_AUTO;
+  int temporal_radius = -1;
 
   [[nodiscard]] NetworkPrecision network_precision() const {
     switch (precision) {
@@ -56,6 +57,7 @@ struct Model {
 struct Settings {
   double strength = 1;
   double condition = -1;
+  double h = -1;
   int threads = 0;
 };
 
@@ -68,6 +70,7 @@ enum Part { PART_FRAME, PART_TOP_FIELD, PART_BOTTOM_FIELD, PARTS };
 struct State {
   std::string file;
   NetworkPrecision precision = NetworkPrecision::kAutomatic;
+  int most_frames = 0;
   // By part; as many networks as planes are filtered one by one where the network remembers frames, else one.
   std::array<std::vector<Network>, PARTS> networks;
   bool has_past = false;          // a frame was filtered since the last reset
@@ -110,6 +113,8 @@ enum Property {
   PROP_STRENGTH,
   PROP_PRECISION,
   PROP_CONDITION,
+  PROP_H,
+  PROP_TEMPORAL_RADIUS,
   PROP_N_THREADS,
   PROP_FRAMES,
 };
@@ -152,6 +157,12 @@ void set_property(GObject* object, guint id, const GValue* value, GParamSpec* sp
     case PROP_CONDITION:
       m.settings.condition = g_value_get_double(value);
       return;
+    case PROP_H:
+      m.settings.h = g_value_get_double(value);
+      return;
+    case PROP_TEMPORAL_RADIUS:
+      m.model.temporal_radius = g_value_get_int(value);
+      return;
     case PROP_N_THREADS:
       m.settings.threads = g_value_get_int(value);
       return;
@@ -172,6 +183,10 @@ void get_property(GObject* object, guint id, GValue* value, GParamSpec* spec) {
       return g_value_set_enum(value, m.model.precision);
     case PROP_CONDITION:
       return g_value_set_double(value, m.settings.condition);
+    case PROP_H:
+      return g_value_set_double(value, m.settings.h);
+    case PROP_TEMPORAL_RADIUS:
+      return g_value_set_int(value, m.model.temporal_radius);
     case PROP_N_THREADS:
       return g_value_set_int(value, m.settings.threads);
     case PROP_FRAMES:
@@ -194,7 +209,8 @@ void install_properties(GObjectClass* object_class) {
           g_param_spec_string(
               "model", "Model",
               "The network that frames go through, as text: the name of one of the library's (restore, the "
-              "default); or a safetensors file, with a /. One channel: luma, or R, G and B each; three: RGB "
+              "default; gaussian, without learned weights); or a safetensors file, with a /. One channel: "
+              "luma, or R, G and B each; three: RGB "
               "formats only. Opened when the element starts",
               kDefaultModel, kWeights));
   install(PROP_STRENGTH,
@@ -216,6 +232,20 @@ void install_properties(GObjectClass* object_class) {
           "the unit of its file: 0 to 1000000, brought into the file's range, or -1 (the default; as any "
           "negative value) for the file's default; networks without one ignore it",
           -1, kMostCondition, d.condition, kTunable));
+  install(
+      PROP_H,
+      g_param_spec_double(
+          "h", "h",
+          "Width of the Gaussian that the model gaussian weighs patches with, in 8-bit code values: 0.5 to "
+          "255, or -1 (the default; as any negative value) for the model's default; the condition of any "
+          "network that names it h, before the property condition; others ignore it",
+          -1, 255, d.h, kTunable));
+  install(PROP_TEMPORAL_RADIUS,
+          g_param_spec_int(
+              "temporal-radius", "Temporal radius",
+              "How many frames before the present one a network may look at, as a count: 0 to 63, as far as "
+              "its file allows, or -1 (the default) for all that it allows",
+              -1, kMostFrames - 1, -1, kWeights));
   install(PROP_N_THREADS,
           g_param_spec_int(
               "n-threads", "Threads",
@@ -253,7 +283,8 @@ void open(State& state, const Model& model) {
   state = State();
   state.file = nonlocal::find_model(model.name);
   state.precision = model.network_precision();
-  Network network(state.file, state.precision);
+  state.most_frames = model.temporal_radius + 1;  // 0: as many as the file says
+  Network network(state.file, state.precision, state.most_frames);
   check_suits_video(network, state.file);
   state.networks[PART_FRAME].push_back(std::move(network));
 }
@@ -272,7 +303,7 @@ void prepare(State& state, const GstVideoInfo& info, int threads) {
   for (int part = 0; part < PARTS; ++part) {
     std::vector<Network>& networks = state.networks[part];
     while (rows[part] > 0 && networks.size() < count) {
-      networks.emplace_back(state.file, state.precision);
+      networks.emplace_back(state.file, state.precision, state.most_frames);
     }
     for (std::size_t i = 0; i < count && rows[part] > 0; ++i) {
       networks[i].prepare(GST_VIDEO_INFO_WIDTH(&info), rows[part], threads);
@@ -280,13 +311,21 @@ void prepare(State& state, const GstVideoInfo& info, int threads) {
   }
 }
 
+// A negative number: the user leaves it to the file.
+double wanted_condition(const State& state) {
+  const auto& known = state.network().condition();
+  const bool is_h = known && known->name == "h" && state.settings.h >= 0;
+  return is_h ? state.settings.h : state.settings.condition;
+}
+
 nonlocal::NetworkParameters parameters_of(const State& state) {
   const Settings& settings = state.settings;
   nonlocal::NetworkParameters parameters;
   parameters.threads = settings.threads;
   parameters.strength = settings.strength;
-  if (const auto& known = state.network().condition(); known && settings.condition >= 0) {
-    parameters.condition = std::clamp(settings.condition, known->minimum, known->maximum);
+  if (const double wanted = wanted_condition(state); state.network().condition() && wanted >= 0) {
+    const nonlocal::NetworkCondition& known = *state.network().condition();
+    parameters.condition = std::clamp(wanted, known.minimum, known.maximum);
   }
   return parameters;
 }
@@ -328,7 +367,7 @@ void filter_frame(State& state, const GstVideoFrame& frame) {
 
 // Says so where a condition is not what the network is told.
 void check_condition(GstBaseTransform* trans, State& state) {
-  const double wanted = state.settings.condition;
+  const double wanted = wanted_condition(state);
   if (wanted == state.checked_condition) {
     return;
   }

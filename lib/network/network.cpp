@@ -34,7 +34,7 @@ int checked_threads(int threads) {
   return thread_count(threads);
 }
 
-NetworkPrecision checked_precision(NetworkPrecision precision) {
+NetworkPrecision checked_precision(NetworkPrecision precision, bool is_wide) {
   if (precision == NetworkPrecision::kInt8 || !is_supported(precision)) {
     throw InvalidArgument(kName + ": expected float32, or bfloat16 where the CPU has it, got " +
                           (precision == NetworkPrecision::kInt8 ? "int8" : "bfloat16"));
@@ -42,7 +42,8 @@ NetworkPrecision checked_precision(NetworkPrecision precision) {
   if (precision != NetworkPrecision::kAutomatic) {
     return precision;
   }
-  return is_supported(NetworkPrecision::kBfloat16) ? NetworkPrecision::kBfloat16 : NetworkPrecision::kFloat32;
+  return !is_wide && is_supported(NetworkPrecision::kBfloat16) ? NetworkPrecision::kBfloat16
+                                                               : NetworkPrecision::kFloat32;
 }
 
 void check_count(const char* what, std::size_t found, int expected) {
@@ -215,9 +216,9 @@ void store_part(const FrameRows& frame, const TensorView& view, const Rect& part
 }  // namespace
 
 struct Network::State {
-  State(const std::string& path, NetworkPrecision wanted)
-      : precision(checked_precision(wanted)),
-        model(path),
+  State(const std::string& path, NetworkPrecision wanted, int most_frames)
+      : model(path, most_frames),
+        precision(checked_precision(wanted, model.is_wide)),
         layouts(network::tensor_layouts(model, precision)),
         weights(network::network_weights(model, layouts)) {}
 
@@ -258,7 +259,7 @@ struct Network::State {
       throw InvalidArgument(kName + ": expected " + known->name + " from " + std::to_string(known->minimum) +
                             " to " + std::to_string(known->maximum) + ", got " + std::to_string(value));
     }
-    return static_cast<float>(value) * model.condition_scale;
+    return model.told(value);
   }
 
   [[nodiscard]] float strength_of(const NetworkParameters& parameters) const {
@@ -295,8 +296,8 @@ struct Network::State {
     frame_state.frame = frame_state.frame + 1 < 2 * frames ? frame_state.frame + 1 : frames;
   }
 
-  NetworkPrecision precision;
   network::NetworkModel model;
+  NetworkPrecision precision;
   std::vector<network::TensorLayout> layouts;
   network::NetworkWeights weights;
   network::FrameState frame_state;
@@ -308,8 +309,9 @@ struct Network::State {
   network::PlaneCopy copies[3];
 };
 
-Network::Network(const std::string& path, NetworkPrecision precision)
-    : state_(network::with_onednn(kName, [&] { return std::make_unique<State>(path, precision); })) {}
+Network::Network(const std::string& path, NetworkPrecision precision, int most_frames)
+    : state_(network::with_onednn(kName,
+                                  [&] { return std::make_unique<State>(path, precision, most_frames); })) {}
 Network::~Network() = default;
 Network::Network(Network&&) noexcept = default;
 Network& Network::operator=(Network&&) noexcept = default;

@@ -1,6 +1,7 @@
 #include "network/network_model.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <numeric>
 #include <string_view>
@@ -41,13 +42,14 @@ double area(const Scale& scale) {
 // Reads the description, layer by layer.
 class Reader {
  public:
-  Reader(const model::Safetensors& file, NetworkModel& network)
-      : path_(file.path()), tensors_(file), network_(network) {}
+  Reader(const model::Safetensors& file, int most_frames, NetworkModel& network)
+      : path_(file.path()), tensors_(file), most_frames_(most_frames), network_(network) {}
 
   void read(const json& description) {
     Fields fields(path_, "metadata \"network\"", description);
     read_input(fields);
     network_.summary.residual = fields.boolean("residual", false);
+    read_precision(fields);
     for (const json& entry : fields.list("layers", 1, kMostLayers)) {
       read_entry(entry);
     }
@@ -66,6 +68,9 @@ class Reader {
     Fields in(path_, "metadata \"network\", \"input\"", fields.object("input"));
     summary.input_channels = in.integer("channels", 1, kMostChannels);
     summary.frames = in.integer("frames", 1, 1, kMostFrames);
+    if (most_frames_ > 0) {
+      summary.frames = std::min(summary.frames, most_frames_);
+    }
     summary.range[0] = 0;
     summary.range[1] = 1;
     if (in.has("range")) {
@@ -85,6 +90,14 @@ class Reader {
     in.finish();
   }
 
+  void read_precision(Fields& fields) {
+    const std::string precision = fields.text("precision", "any");
+    if (precision != "any" && precision != "f32") {
+      fields.fail("expected \"precision\" to be \"any\" or \"f32\", found " + in_quotes(precision));
+    }
+    network_.is_wide = precision == "f32";
+  }
+
   void read_condition(Fields& in) {
     Fields fields(path_, "metadata \"network\", \"condition\"", in.object("condition"));
     NetworkCondition condition;
@@ -93,12 +106,26 @@ class Reader {
     condition.maximum = fields.number("maximum", condition.minimum, 1e6);
     condition.value = fields.number("default", condition.minimum, condition.minimum, condition.maximum);
     network_.condition_scale = static_cast<float>(fields.number("scale", 1, -1e6, 1e6));
+    network_.condition_power = static_cast<float>(fields.number("power", 1, -4, 4));
     fields.finish();
+    check_told(fields, condition);
     if (!is_name(condition.name)) {
       fields.fail("expected \"name\" to be letters, digits and _, found " + in_quotes(condition.name));
     }
     network_.summary.condition = condition;
     add_source("condition", OpKind::kCondition, 1);
+  }
+
+  // Whether a power of all conditions is a number.
+  void check_told(const Fields& fields, const NetworkCondition& condition) const {
+    for (const double end : {condition.minimum, condition.maximum}) {
+      const float told = network_.told(end);
+      if (!std::isfinite(told) || (network_.condition_power != 1 && condition.minimum <= 0) ||
+          (network_.condition_power != 1 && network_.condition_scale <= 0)) {
+        fields.fail(
+            "expected \"power\" to be 1, or \"minimum\" and \"scale\" to be positive and the result finite");
+      }
+    }
   }
 
   void add_source(const std::string& name, OpKind kind, int channels) {
@@ -219,6 +246,7 @@ class Reader {
 
   const std::string& path_;
   Tensors tensors_;
+  int most_frames_;
   NetworkModel& network_;
   std::map<std::string, int> written_;
   std::string last_;
@@ -334,10 +362,15 @@ ModelSummary summarise_refinement(const model::Safetensors& file) {
 
 std::string whole(double n) { return std::to_string(static_cast<long long>(std::min(n, 9e18))); }
 
-NetworkModel::NetworkModel(const std::string& path) {
+float NetworkModel::told(double condition) const {
+  const double scaled = condition * condition_scale;
+  return static_cast<float>(condition_power == 1 ? scaled : std::pow(scaled, condition_power));
+}
+
+NetworkModel::NetworkModel(const std::string& path, int most_frames) {
   const model::Safetensors file(path);
   take_metadata(file, summary);
-  Reader(file, *this).read(description_of(file));
+  Reader(file, most_frames, *this).read(description_of(file));
   summary.multiple = multiple_of(path, ops);
   check_cost(path, *this);
   ops = fuse(std::move(ops), output);

@@ -558,6 +558,11 @@ TEST_F(SpoiltFile, GraphsAreChecked) {
             }),
             "");
   EXPECT_NE(after([](Draft& d) {
+              d.description["input"]["condition"] = {{"name", "sigma"}, {"maximum", 1}, {"power", -1}};
+            }).find("expected \"power\" to be 1, or"),
+            std::string::npos);
+  EXPECT_NE(after([](Draft& d) { d.description["precision"] = "f64"; }), "");
+  EXPECT_NE(after([](Draft& d) {
               d.description["residual"] = true;
               d.description["output"] = "relu";
               d.description["layers"].erase(2);
@@ -659,6 +664,60 @@ TEST_F(NetworkVideo, PlanesAreFloatsInTheFilesRange) {
   network.run(std::as_const(in).views(), same.views(), parameters);
   network.run(std::as_const(in).views(), in.views(), parameters);
   EXPECT_TRUE(in == same);
+}
+
+// Of the block at (x, y), in code values, as the formula reads.
+std::array<double, 4> gaussian_mean(const Image& frame, int x, int y, double h) {
+  constexpr int kWindow = 32;
+  const auto value = [&](int u, int v) {  // mirrored up to whole windows; mid-gray beyond them
+    const auto inside = [](int i, int side) { return i < side ? i : 2 * side - 2 - i; };
+    const auto whole = [](int side) { return (side + kWindow - 1) / kWindow * kWindow; };
+    const bool is_beyond = u < 0 || v < 0 || u >= whole(frame.width()) || v >= whole(frame.height());
+    return is_beyond ? 127.5 : frame.get(0, inside(u, frame.width()), inside(v, frame.height()));
+  };
+  std::array<double, 4> sum = {};
+  double weights = 0;
+  for (int v = y / kWindow * kWindow; v < (y / kWindow + 1) * kWindow; v += 2) {
+    for (int u = x / kWindow * kWindow; u < (x / kWindow + 1) * kWindow; u += 2) {
+      double distance = 0;
+      for (int i = 0; i < 36; ++i) {
+        const double difference = value(x + i % 6 - 2, y + i / 6 - 2) - value(u + i % 6 - 2, v + i / 6 - 2);
+        distance += difference * difference / 36;
+      }
+      const double weight = std::exp(-distance / (h * h));
+      weights += weight;
+      for (int i = 0; i < 4; ++i) {
+        sum[static_cast<std::size_t>(i)] += weight * value(u + i % 2, v + i / 2);
+      }
+    }
+  }
+  for (double& mean : sum) {
+    mean /= weights;
+  }
+  return sum;
+}
+
+TEST_F(NetworkVideo, TheBundledGaussianIsTheNonLocalMeanOfItsWindow) {
+  Network network(find_model("gaussian"));
+  EXPECT_EQ(network.precision(), NetworkPrecision::kFloat32) << "its file asks for it";
+  Image in(75, 50, 8, 1);
+  std::mt19937 random(5);
+  for (int i = 0; i < 75 * 50; ++i) {
+    in.set(0, i % 75, i / 75, 40 + (i % 75 / 7 % 3) * 50 + static_cast<int>(random() % 30));
+  }
+  for (const double h : {0.5, 8.0, 25.0}) {
+    Image out(75, 50, 16, 1);
+    network.run(std::as_const(in).views(), out.views(), {.condition = h, .threads = 0});
+    for (int y = 0; y + 1 < 50; y += 2) {
+      for (int x = 0; x + 1 < 75; x += 2) {
+        const std::array<double, 4> wanted = gaussian_mean(in, x, y, h);
+        for (int i = 0; i < 4; ++i) {
+          ASSERT_NEAR(out.get(0, x + i % 2, y + i / 2) / 256.0, wanted[static_cast<std::size_t>(i)], 0.02)
+              << x << ", " << y << ", h " << h;
+        }
+      }
+    }
+  }
 }
 
 // The frame, the output, and what is between them.

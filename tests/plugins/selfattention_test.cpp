@@ -298,6 +298,32 @@ TEST(AttentionCondition, IsWhatTheNetworkIsTold) {
   EXPECT_EQ(filtered(gray(), kInfo, 0, 1, "condition=3"), filtered(gray(), kInfo, 0, 1)) << "it has none";
 }
 
+TEST(AttentionH, IsWhatANetworkWithAnHIsTold) {
+  const auto told = [](const std::string& settings) {
+    return filtered("gaussian", kInfo, 0, 1, settings)[0];
+  };
+  EXPECT_EQ(told("h=20"), told("condition=20"));
+  EXPECT_EQ(told("h=20 condition=5"), told("h=20"));
+  EXPECT_EQ(told("h=-1"), told("h=10"));
+  EXPECT_EQ(told("h=0.1"), told("h=0.5"));
+  EXPECT_NE(told("h=20"), told("h=10"));
+  EXPECT_EQ(filtered(fixture("refiner"), kInfo, 0, 1, "h=60"), filtered(fixture("refiner"), kInfo, 0, 1))
+      << "its condition has another name";
+}
+
+TEST(AttentionTemporalRadius, LetsANetworkLookAtLess) {
+  Attentive nearest(kInfo, gray_in_time(), "temporal-radius=1");
+  EXPECT_EQ(nearest.frames(), 2);
+  EXPECT_EQ(Attentive(kInfo, gray_in_time(), "temporal-radius=2").frames(), 3);
+  EXPECT_EQ(Attentive(kInfo, gray_in_time(), "temporal-radius=9").frames(), 3) << "as the file says";
+  // With none before it, a frame gives what it gives as the first one.
+  const std::vector<Bytes> alone = filtered(gray_in_time(), kInfo, 0, 3, "temporal-radius=0");
+  EXPECT_EQ(alone[2], filtered(gray_in_time(), kInfo, 2, 1)[0]);
+  EXPECT_NE(filtered(gray_in_time(), kInfo, 0, 3, "temporal-radius=1")[2], alone[2]);
+  EXPECT_NE(filtered(gray_in_time(), kInfo, 0, 3, "temporal-radius=1")[2],
+            filtered(gray_in_time(), kInfo, 0, 3)[2]);
+}
+
 TEST(AttentionPrecision, IsTheOneAskedFor) {
   for (const auto& [name, precision] :
        {std::pair("f32", NetworkPrecision::kFloat32), std::pair("bf16", NetworkPrecision::kBfloat16)}) {

@@ -2,8 +2,10 @@
 """Makes the pairs that restore.py learns from: pictures in motion, clean, and as a camera and x264 leave them.
 
 A clip is 40 tiles of 160x160 side by side, each a window that moves over a training picture (see samples.py; none is of
-the Kodak set): still, panned, zoomed a little, shaken. Half of the clips get sensor noise, a fifth mild blur; x264 codes
-all of them, in constant quality from 24 to 40. Luma alone, of full range.
+the Kodak set): still, panned, zoomed a little, shaken. The pictures of a clip are about as sharp as one another, from
+photographs made smaller to photographs made larger, which film and cameras resemble. Two fifths of the clips get sensor noise,
+a fifth mild blur; x264 codes all of them, in constant quality from 24 to 40. Luma alone, of full range. Of 40 frames every
+fourth is kept: x264 looks so far ahead, and codes better what stands still for long.
 
 FOLDER/clean.npy and FOLDER/coded.npy hold the clips: bytes [clips, frames, 800, 1280]. FOLDER/clips.json says how each was
 made. ffmpeg does the coding."""
@@ -18,7 +20,8 @@ import numpy as np
 
 from samples import HELD_OUT, KODAK_IN_LIVE1, SETS, picture_files, psnr, read_luma, to_8_bit
 
-TILE, COLUMNS, ROWS, FRAMES = 160, 8, 5, 10
+TILE, COLUMNS, ROWS = 160, 8, 5
+FRAMES, KEPT = 40, slice(3, None, 4)
 FPS = 25
 COLOUR_SETS_WEIGHT = 8  # their pictures are larger and sharper, and there are ten times fewer of them
 
@@ -35,25 +38,28 @@ def pictures(data: Path, held_out: bool) -> list[tuple[np.ndarray, float]]:
     return found
 
 
-def varied(picture: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    scale = rng.choice([1, 1, 0.75, 0.5])
-    if scale < 1 and min(picture.shape) * scale > TILE + 20:
-        picture = cv2.resize(picture, None, fx=scale, fy=scale, interpolation=cv2.INTER_AREA)
+def varied(picture: np.ndarray, size: float, rng: np.random.Generator) -> np.ndarray:
+    """About `size` times as large, but no smaller than a tile; with other contrast and brightness."""
+    scale = max(size * rng.uniform(0.8, 1.25), (TILE + 20) / min(picture.shape))
+    picture = cv2.resize(picture, None, fx=scale, fy=scale, interpolation=cv2.INTER_AREA if scale < 1 else cv2.INTER_CUBIC)
+    if rng.random() < 0.4:
+        contrast = rng.uniform(0.4, 1)
+        picture = to_8_bit(picture * contrast + rng.uniform(0, 255 * (1 - contrast)))
     if rng.random() < 0.5:
         picture = picture[:, ::-1]
     return np.ascontiguousarray(picture.T if rng.random() < 0.2 else picture)
 
 
-def moving_window(picture: np.ndarray, rng: np.random.Generator) -> list[np.ndarray]:
-    """FRAMES of them; a third stands still."""
-    picture = varied(picture, rng)
+def moving_window(picture: np.ndarray, size: float, rng: np.random.Generator) -> list[np.ndarray]:
+    """FRAMES of them; almost half stand still."""
+    picture = varied(picture, size, rng)
     height, width = picture.shape
     centre = np.array([rng.uniform(TILE / 2, max(side - TILE / 2, TILE / 2 + 1e-3)) for side in (width, height)])
-    if rng.random() < 0.35:
+    if rng.random() < 0.45:
         speed, zoom, shake, centre = np.zeros(2), 1.0, 0.0, np.round(centre)
     else:
-        speed, shake = rng.normal(0, 1.2, 2), rng.choice([0, 0.3])
-        zoom = 1 if rng.random() < 0.6 else rng.uniform(0.985, 1.015)
+        speed, shake = rng.normal(0, 1, 2), rng.choice([0, 0.3])
+        zoom = 1 if rng.random() < 0.6 else rng.uniform(0.99, 1.01)
     windows = []
     for t in np.arange(FRAMES) - FRAMES / 2:
         x, y = centre + speed * t + shake * rng.standard_normal(2)
@@ -74,16 +80,22 @@ def moving_window(picture: np.ndarray, rng: np.random.Generator) -> list[np.ndar
 def clean_clip(pool: list[tuple[np.ndarray, float]], rng: np.random.Generator) -> np.ndarray:
     weights = np.array([weight for _, weight in pool])
     drawn = rng.choice(len(pool), COLUMNS * ROWS, p=weights / weights.sum())
-    tiles = np.array([moving_window(pool[i][0], rng) for i in drawn])  # [tile, frame, y, x]
+    size = 2 ** rng.uniform(-1, 1.3)
+    tiles = np.array([moving_window(pool[i][0], size, rng) for i in drawn])  # [tile, frame, y, x]
     rows = tiles.reshape(ROWS, COLUMNS, FRAMES, TILE, TILE).transpose(2, 0, 3, 1, 4)
     return rows.reshape(FRAMES, ROWS * TILE, COLUMNS * TILE)
 
 
-def spoilt(clean: np.ndarray, blur: float, sigma: float, rng: np.random.Generator) -> np.ndarray:
-    frames = clean.astype(np.float32)
-    if blur > 0:
-        frames = np.array([cv2.GaussianBlur(frame, (0, 0), blur) for frame in frames])
-    return to_8_bit(frames + sigma * rng.standard_normal(frames.shape, np.float32))
+def blurred(frames: np.ndarray, blur: float) -> np.ndarray:
+    return np.array([cv2.GaussianBlur(frame, (0, 0), blur) for frame in frames]) if blur > 0 else frames
+
+
+def spoilt(clean: np.ndarray, how: dict, rng: np.random.Generator) -> np.ndarray:
+    frames = blurred(clean.astype(np.float32), how["blur"])
+    if how["sigma"] > 0:
+        noise = blurred(rng.standard_normal(frames.shape, np.float32), how["grain"])
+        frames += how["sigma"] / noise.std() * noise
+    return to_8_bit(frames)
 
 
 def ffmpeg(arguments: list[str], given: bytes) -> bytes:
@@ -105,19 +117,21 @@ def make(options: argparse.Namespace) -> None:
     pool = pictures(options.data, options.held_out)
     rng = np.random.default_rng(options.seed)
     options.out.mkdir(parents=True, exist_ok=True)
-    shape = (options.clips, FRAMES, ROWS * TILE, COLUMNS * TILE)
+    shape = (options.clips, len(range(FRAMES)[KEPT]), ROWS * TILE, COLUMNS * TILE)
     clean, code = (np.lib.format.open_memmap(options.out / f"{name}.npy", "w+", np.uint8, shape) for name in ("clean", "coded"))
     made = []
     for i in range(options.clips):
         how = {
             "blur": rng.uniform(0.4, 0.9) if rng.random() < 0.2 else 0.0,
-            "sigma": rng.uniform(2, 14) if rng.random() < 0.5 else 0.0,
+            "sigma": rng.uniform(2, 14) if rng.random() < 0.4 else 0.0,
+            "grain": rng.uniform(0.3, 0.8) if rng.random() < 0.3 else 0.0,
             "quality": float(rng.uniform(24, 40) if rng.random() < 0.5 else rng.uniform(30, 40)),
             "preset": str(rng.choice(["veryfast", "medium"])),
-            "key_frames": int(rng.choice([5, 12, 60])),
+            "key_frames": int(rng.choice([12, 60, 250])),
         }
-        clean[i] = clean_clip(pool, rng)
-        code[i] = coded(spoilt(clean[i], how["blur"], how["sigma"], rng), how["quality"], how["preset"], how["key_frames"])
+        frames = clean_clip(pool, rng)
+        clean[i] = frames[KEPT]
+        code[i] = coded(spoilt(frames, how, rng), how["quality"], how["preset"], how["key_frames"])[KEPT]
         made.append(how | {"psnr": psnr(code[i], clean[i])})
         print(f"\r{i + 1} of {options.clips} clips", end="", file=sys.stderr, flush=True)
     print(file=sys.stderr)

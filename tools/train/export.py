@@ -142,7 +142,7 @@ class Graph(nn.Module):
     def condition_plane(self, condition: float | torch.Tensor | None, like: torch.Tensor) -> torch.Tensor:
         known = self.description["input"]["condition"]
         value = known.get("default", known["minimum"] if "minimum" in known else 0) if condition is None else condition
-        value = torch.as_tensor(value, dtype=like.dtype) * known.get("scale", 1)
+        value = (torch.as_tensor(value, dtype=like.dtype) * known.get("scale", 1)) ** known.get("power", 1)
         return value.reshape(-1, 1, 1, 1).expand(len(like), 1, *like.shape[2:])
 
     @torch.no_grad()

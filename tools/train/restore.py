@@ -2,32 +2,44 @@
 """Trains the network that cleans up compressed and noisy video, and writes it as a file of nonlocal's general format.
 
 It learns from compressed.py's pairs. The loss is the mean of the logarithms of the crops' squared errors: as PSNR is
-averaged over frames, so that every crop counts, whatever it has lost. It is stopped and resumed at any time: --resume
-continues from the checkpoint."""
+averaged over frames, so that every crop counts, whatever it has lost; and what a crop loses counts more than what it
+gains, so that texture is left alone where it may be noise. It is stopped and resumed at any time: --resume continues from
+the checkpoint.
+
+Neighbouring samples are nearly equal, and a first convolution on them is learned slowly. It is learned on whitened
+patches in their place, and folded into plain weights when it is saved: in three minutes that gains 0.48 dB on what is held
+out, in place of 0.03."""
 import argparse
 import time
 from pathlib import Path
 
 import numpy as np
 import torch
+from torch import nn
+from torch.nn.utils import parametrize
 
 import export
 from compressed import TILE
 
 LEAST_ERROR = 1e-5  # of values in [0, 1]: below 50 dB nothing is to be gained
+HARM = 2.0  # what a crop loses counts 1 + this times
+SLOPE = 0.1  # of leaky ReLU
+LIKELY_RESIDUAL = 0.02  # of values in [0, 1]: the last convolution is learned in this unit
+LEAST_DEVIATION = 1 / 255  # that whitening tells from none
+BLOCK, ALIGNED = 4, 0.75  # the part of the crops on the grid of x264's blocks: decoded frames may be cut
 
 
 def description(channels: int, layers: int, attention: bool) -> dict:
-    """Blocks of 4x4 samples as channels; convolutions 3x3, and after the first, if asked for, attention in windows of
+    """Blocks of 4x4 samples as channels; convolutions 3x3, and after two, if asked for, attention in windows of
     8x8 blocks: 32x32 samples. Of 16x16 they would take too long: 96 ms of cores a 1080p frame in place of 70."""
-    net = [{"name": "unshuffle", "type": "pixel_unshuffle", "factor": 4}]
+    net = [{"name": "unshuffle", "type": "pixel_unshuffle", "factor": BLOCK}]
     for i in range(layers):
         net.append({"name": f"convolution{i}", "type": "convolution", "channels": channels, "kernel": 3})
-        net.append({"name": f"relu{i}", "type": "relu"})
+        net.append({"name": f"relu{i}", "type": "leaky_relu", "slope": SLOPE})
         if attention and i == 1:
             net.append({"name": "attention", "type": "window_attention", "window": 8, "heads": 2, "channels": 32})
     net.append({"name": "tail", "type": "convolution", "channels": 16, "kernel": 3})
-    net.append({"name": "shuffle", "type": "pixel_shuffle", "factor": 4})
+    net.append({"name": "shuffle", "type": "pixel_shuffle", "factor": BLOCK})
     return {"input": {"channels": 1, "range": [-0.5, 0.5]}, "residual": True, "layers": net}
 
 
@@ -46,9 +58,9 @@ class Pairs:
     def crop(self, side: int) -> np.ndarray:
         coded, clean = self.clips[self.rng.integers(len(self.clips))]
         clip, frame = (self.rng.integers(n) for n in coded.shape[:2])
-        # Within a tile; on any grid of even numbers, for decoded frames may be cut.
-        top, left = (
-            TILE * self.rng.integers(length // TILE) + 2 * self.rng.integers((TILE - side) // 2 + 1)
+        step = BLOCK if self.rng.random() < ALIGNED else 2
+        top, left = (  # within a tile
+            TILE * self.rng.integers(length // TILE) + step * self.rng.integers((TILE - side) // step + 1)
             for length in coded.shape[2:]
         )
         place = (clip, frame, slice(top, top + side), slice(left, left + side))
@@ -64,16 +76,74 @@ def squared_errors(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     return ((a - b) ** 2).mean((1, 2, 3)) + LEAST_ERROR
 
 
+def loss_of(errors: torch.Tensor, before: torch.Tensor) -> torch.Tensor:
+    """Of the crops' squared errors, and those that they had."""
+    worse = torch.log(errors) - torch.log(before)
+    return (worse + HARM * nn.functional.relu(worse)).mean()
+
+
+class Whitened(nn.Module):
+    """Weights [O, C, k, k] for patches whose C k² values have no covariance and one deviation. The sum of each is zero:
+    what they see is as bright as it may be."""
+
+    def __init__(self, planes: torch.Tensor, kernel: int):
+        super().__init__()
+        middle = planes[:, :, 2:-2, 2:-2]  # unfolding pads
+        patches = nn.functional.unfold(middle, kernel)[:, :, ::3].transpose(1, 2).flatten(0, 1).double()
+        values, vectors = torch.linalg.eigh(patches.T @ patches / len(patches))
+        scale = torch.rsqrt(values.clamp(min=0) + LEAST_DEVIATION**2)
+        self.register_buffer("whitening", ((vectors * scale) @ vectors.T).float())
+
+    def forward(self, weight: torch.Tensor) -> torch.Tensor:
+        with torch.cpu.amp.autocast(enabled=False):
+            flat = weight.float().flatten(1) @ self.whitening
+            return (flat - flat.mean(1, keepdim=True)).reshape(weight.shape)
+
+
+class Scaled(nn.Module):
+    def __init__(self, factor: float):
+        super().__init__()
+        self.factor = factor
+
+    def forward(self, weight: torch.Tensor) -> torch.Tensor:
+        return weight * self.factor
+
+
+def prepared(graph: export.Graph, crops: torch.Tensor) -> export.Graph:
+    """With weights to begin with, and in the units that they are learned in. The frame comes out as it is."""
+    convolutions = [m for m in graph.layers if isinstance(m, nn.Conv2d)]
+    for convolution in convolutions:
+        nn.init.kaiming_normal_(convolution.weight, nonlinearity="relu")
+        nn.init.zeros_(convolution.bias)
+    nn.init.zeros_(convolutions[-1].weight)
+    whitened = Whitened(nn.functional.pixel_unshuffle(crops, BLOCK), convolutions[0].kernel_size[0])
+    # "unsafe": whether a weight of this form stays as it is, which it does not, is not checked.
+    parametrize.register_parametrization(convolutions[0], "weight", whitened, unsafe=True)
+    for name in ("weight", "bias"):
+        parametrize.register_parametrization(convolutions[-1], name, Scaled(LIKELY_RESIDUAL), unsafe=True)
+    return graph.to(memory_format=torch.channels_last)
+
+
+@torch.no_grad()
+def plain(graph: export.Graph) -> export.Graph:
+    """The same with weights as they multiply."""
+    folded = export.Graph(graph.description)
+    for module, learned in zip(folded.layers, graph.layers):
+        if parametrize.is_parametrized(learned):
+            module.load_state_dict({name: getattr(learned, name) for name in module.state_dict()})
+        else:
+            module.load_state_dict(learned.state_dict())
+    return folded
+
+
 class Training:
     def __init__(self, options: argparse.Namespace):
         self.options = options
         torch.manual_seed(options.seed)
         torch.set_num_threads(options.threads)
-        self.graph = export.Graph(description(options.channels, options.layers, options.attention))
-        self.graph.to(memory_format=torch.channels_last)
-        tail = next(m for m, layer in zip(self.graph.layers, self.graph.description["layers"]) if layer["name"] == "tail")
-        torch.nn.init.zeros_(tail.weight)  # to begin with the frame comes out as it is
-        torch.nn.init.zeros_(tail.bias)
+        crops, _ = Pairs(options.pairs, 0).batch(400, 96)
+        network = export.Graph(description(options.channels, options.layers, options.attention))
+        self.graph = prepared(network, crops)
         self.optimizer = torch.optim.Adam(self.graph.parameters(), lr=options.rate)
         self.steps, self.seconds, self.history = 0, 0.0, []
         if options.resume:
@@ -94,8 +164,7 @@ class Training:
         partial = out.with_suffix(".partial")
         torch.save(state, partial)
         partial.replace(out.with_suffix(".checkpoint"))
-        export.save(self.graph.eval(), out, self.provenance())
-        self.graph.train()
+        export.save(plain(self.graph), out, self.provenance())
 
     def provenance(self) -> dict[str, str]:
         o = self.options
@@ -104,12 +173,12 @@ class Training:
             "purpose": "luma of compressed, noisy or slightly blurred video",
             "trained_by": "tools/train/restore.py, on the pairs of tools/train/compressed.py",
             "trained_on": "BSD400 (gray crops), McMaster, Set14, LIVE1 without the Kodak set's photographs",
-            "training": f"{self.steps} steps of {o.batch} crops of {o.crop}x{o.crop}, Adam {o.rate:g}, seed {o.seed}",
+            "training": f"{self.steps} steps of {o.batch} crops of {o.crop}x{o.crop}, Adam from {o.rate:g}, seed {o.seed}",
             "held_out": self.history[-1] if self.history else "",
         }
 
     def progress(self) -> float:
-        return min(1.0, self.seconds / (60 * self.options.minutes))
+        return min(1.0, self.steps / self.options.steps)
 
     def step(self) -> float:
         o = self.options
@@ -119,12 +188,13 @@ class Training:
         coded, clean = self.pairs.batch(o.batch, o.crop)
         with torch.cpu.amp.autocast(enabled=o.bf16, dtype=torch.bfloat16):
             residual = self.graph(coded.contiguous(memory_format=torch.channels_last))
-        loss = torch.log(squared_errors(coded + residual.float(), clean)).mean()
+        errors, before = squared_errors(coded + residual.float(), clean), squared_errors(coded, clean)
         self.optimizer.zero_grad()
-        loss.backward()
+        loss_of(errors, before).backward()
+        nn.utils.clip_grad_norm_(self.graph.parameters(), 1.0)
         self.optimizer.step()
         self.steps += 1
-        return float(10 * torch.log10(squared_errors(coded, clean)).mean() - 10 / np.log(10) * loss.detach())
+        return float(10 * torch.log10(before / errors.detach()).mean())
 
     def held_out_gain(self) -> float:
         """In dB, over the crops."""
@@ -161,13 +231,13 @@ if __name__ == "__main__":
     parser.add_argument("out", type=Path, metavar="FILE.safetensors")
     parser.add_argument("--pairs", type=Path, nargs="+", required=True, metavar="FOLDER")
     parser.add_argument("--held-out", type=Path, required=True, metavar="FOLDER")
-    parser.add_argument("--minutes", type=float, default=60, help="of training, those before --resume included")
+    parser.add_argument("--steps", type=int, default=120_000, help="of training, those before --resume included")
     parser.add_argument("--channels", type=int, default=48)
     parser.add_argument("--layers", type=int, default=4)
     parser.add_argument("--attention", action=argparse.BooleanOptionalAction, default=True)
     parser.add_argument("--batch", type=int, default=8)
     parser.add_argument("--crop", type=int, default=128, help="a multiple of 32, the attention's window")
-    parser.add_argument("--rate", type=float, default=7e-4)
+    parser.add_argument("--rate", type=float, default=2e-3)
     parser.add_argument("--bf16", action=argparse.BooleanOptionalAction, default=True)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--report", type=float, default=2, help="minutes between reports")

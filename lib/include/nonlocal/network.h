@@ -66,9 +66,11 @@ struct NetworkCondition {
 // at a time; different objects are independent.
 class NONLOCAL_API Network {
  public:
-  // Throws ModelError if the file cannot be read or does not describe a network, naming layer and tensor, and
-  // InvalidArgument if the precision is not supported (kInt8 never is).
-  explicit Network(const std::string& path, NetworkPrecision precision = NetworkPrecision::kAutomatic);
+  // `most_frames`: looks at no more frames than this, 0: at as many as the file says. Throws ModelError if
+  // the file cannot be read or does not describe a network, naming layer and tensor, and InvalidArgument if
+  // the precision is not supported (kInt8 never is).
+  explicit Network(const std::string& path, NetworkPrecision precision = NetworkPrecision::kAutomatic,
+                   int most_frames = 0);
   ~Network();
   Network(Network&&) noexcept;
   Network& operator=(Network&&) noexcept;
