@@ -11,16 +11,16 @@ void post_exception(GstElement* element, const char* network, int width, int hei
   try {
     throw;
   } catch (const InvalidArgument& error) {
-    GST_ELEMENT_ERROR(element, LIBRARY, SETTINGS, ("Frames cannot be filtered with these settings."),
-                      ("%s", error.what()));
+    GST_ELEMENT_ERROR(element, LIBRARY, SETTINGS,
+                      ("Frames cannot be filtered with these settings: %s", error.what()), (nullptr));
   } catch (const ModelError& error) {
-    GST_ELEMENT_ERROR(element, RESOURCE, NOT_FOUND, ("The %s cannot be used.", network),
-                      ("%s", error.what()));
+    GST_ELEMENT_ERROR(element, RESOURCE, NOT_FOUND, ("The %s cannot be used: %s", network, error.what()),
+                      (nullptr));
   } catch (const std::bad_alloc&) {
-    GST_ELEMENT_ERROR(element, RESOURCE, NO_SPACE_LEFT, ("Not enough memory to filter a frame."),
-                      ("%dx%d", width, height));
+    GST_ELEMENT_ERROR(element, RESOURCE, NO_SPACE_LEFT,
+                      ("Not enough memory to filter a frame of %dx%d.", width, height), (nullptr));
   } catch (const std::exception& error) {
-    GST_ELEMENT_ERROR(element, LIBRARY, FAILED, ("Frames cannot be filtered."), ("%s", error.what()));
+    GST_ELEMENT_ERROR(element, LIBRARY, FAILED, ("Frames cannot be filtered: %s", error.what()), (nullptr));
   } catch (...) {
     GST_ELEMENT_ERROR(element, LIBRARY, FAILED, ("Frames cannot be filtered."), ("unknown exception"));
   }

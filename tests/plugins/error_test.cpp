@@ -51,8 +51,7 @@ TEST(Errors, AnInvalidArgumentIsOneOfSettings) {
   EXPECT_EQ(outcome.flow, GST_FLOW_ERROR);
   EXPECT_EQ(outcome.error.domain, GST_LIBRARY_ERROR);
   EXPECT_EQ(outcome.error.code, GST_LIBRARY_ERROR_SETTINGS);
-  EXPECT_NE(outcome.error.details.find("expected a cat, got a dog"), std::string::npos)
-      << outcome.error.details;
+  EXPECT_NE(outcome.error.text.find("expected a cat, got a dog"), std::string::npos) << outcome.error.text;
 }
 
 TEST(Errors, NoMemoryIsOneOfResources) {
@@ -60,7 +59,7 @@ TEST(Errors, NoMemoryIsOneOfResources) {
   EXPECT_EQ(outcome.flow, GST_FLOW_ERROR);
   EXPECT_EQ(outcome.error.domain, GST_RESOURCE_ERROR);
   EXPECT_EQ(outcome.error.code, GST_RESOURCE_ERROR_NO_SPACE_LEFT);
-  EXPECT_NE(outcome.error.details.find("16x16"), std::string::npos) << outcome.error.details;
+  EXPECT_NE(outcome.error.text.find("16x16"), std::string::npos) << outcome.error.text;
 }
 
 TEST(Errors, AnyOtherIsOneOfTheLibrary) {
@@ -68,7 +67,7 @@ TEST(Errors, AnyOtherIsOneOfTheLibrary) {
   EXPECT_EQ(outcome.flow, GST_FLOW_ERROR);
   EXPECT_EQ(outcome.error.domain, GST_LIBRARY_ERROR);
   EXPECT_EQ(outcome.error.code, GST_LIBRARY_ERROR_FAILED);
-  EXPECT_NE(outcome.error.details.find("the sky fell"), std::string::npos) << outcome.error.details;
+  EXPECT_NE(outcome.error.text.find("the sky fell"), std::string::npos) << outcome.error.text;
 }
 
 }  // namespace

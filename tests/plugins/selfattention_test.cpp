@@ -572,8 +572,8 @@ void expect_refused(const std::string& model, GQuark domain, int code, const std
   EXPECT_EQ(error.domain, domain) << model;
   EXPECT_EQ(error.code, code) << model;
   EXPECT_GT(error.text.size(), 20u);
-  EXPECT_NE(error.details.find(words), std::string::npos) << error.details;
-  EXPECT_NE(error.details.find(std::filesystem::path(model).filename()), std::string::npos) << error.details;
+  EXPECT_NE(error.text.find(words), std::string::npos) << error.text;
+  EXPECT_NE(error.text.find(std::filesystem::path(model).filename()), std::string::npos) << error.text;
 }
 
 TEST(AttentionErrors, AFileThatIsNoNetworkIsNamed) {
@@ -613,7 +613,7 @@ TEST(AttentionErrors, FramesThatAreTooLargeAreRefused) {
       error_with(fixture("embedded_gaussian"), "video/x-raw,format=RGB,width=4096,height=4096");
   EXPECT_EQ(error.domain, GST_LIBRARY_ERROR);
   EXPECT_EQ(error.code, GST_LIBRARY_ERROR_SETTINGS);
-  EXPECT_NE(error.details.find("4096"), std::string::npos) << error.details;
+  EXPECT_NE(error.text.find("4096"), std::string::npos) << error.text;
 }
 
 }  // namespace

@@ -296,11 +296,9 @@ Element parse(const std::string& pipeline) {
 
 ErrorReport error_of(GstMessage* message) {
   GError* error = nullptr;
-  gchar* details = nullptr;
-  gst_message_parse_error(message, &error, &details);
-  ErrorReport report{error->domain, error->code, error->message, details != nullptr ? details : ""};
+  gst_message_parse_error(message, &error, nullptr);
+  ErrorReport report{error->domain, error->code, error->message};
   g_error_free(error);
-  g_free(details);
   return report;
 }
 

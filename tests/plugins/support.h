@@ -105,7 +105,6 @@ struct ErrorReport {
   GQuark domain = 0;
   int code = -1;
   std::string text;
-  std::string details;
 };
 ErrorReport error_of(GstMessage* message);
 

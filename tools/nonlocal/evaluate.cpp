@@ -89,6 +89,7 @@ json as_json(const Options& options, const Evaluation& evaluation) {
       {"noise", asked.noise},
       {"sigma_known", asked.sigma_known},
       {"seed", asked.seed},
+      {"crf", or_null(asked.crf)},
       {"rows", rows},
       {"report", options.report.empty() ? json() : json(options.report)},
   };
@@ -136,8 +137,9 @@ void print(const Options& options, const Evaluation& evaluation) {
     std::printf("input   %s: %ld pictures, %s\n", asked.material.path.c_str(), long(material.count()),
                 material.format.c_str());
   for (const SigmaResult& result : evaluation.results) {
-    std::printf("\n%s noise, sigma %g, seed %lu\n", asked.noise.c_str(), result.sigma,
-                static_cast<unsigned long>(asked.seed));
+    std::printf("\n%s noise, sigma %g, seed %lu%s\n", asked.noise.c_str(), result.sigma,
+                static_cast<unsigned long>(asked.seed),
+                asked.crf ? formatted(", coded by x264 at crf %g", *asked.crf).c_str() : "");
     print_heading(material);
     for (const EvaluationRow& row : result.rows) print_row(row, material, asked.measure_from);
   }
@@ -151,7 +153,7 @@ void run(Options options) {
   asked.properties = parsed_properties(options.set);
   asked.keeps_pictures = !options.report.empty();
   asked.quiet = asked.material.quiet = asked.quiet || options.as_json;
-  if (asked.presets.empty()) asked.presets = {"fast", "balanced", "quality"};
+  if (asked.presets.empty() && asked.models.empty()) asked.presets = {"fast", "balanced", "quality"};
   if (!options.report.empty()) check_report_folder(options.report);
   const Evaluation evaluation = evaluate(asked);
   if (!options.report.empty()) write_report(options.report, asked, evaluation);
@@ -168,8 +170,9 @@ void run(Options options) {
 constexpr const char* kFooter =
     R"(Noise of a fixed seed is added once to the clean material, to every plane, rounded and clipped to 8 bits;
 every filter gets the same noisy frames. It is white; or a camera's, whose variance rises with luma, sigma² at 128;
-or smooth, as after scaling: white through a Gaussian of 1 pixel, of the same sigma. A clip goes through the element as one stream; each picture of a folder
-is filtered by itself, from a fresh start.
+or smooth, as after scaling: white through a Gaussian of 1 pixel, of the same sigma. With --crf x264 codes each
+noisy clip or picture (preset medium, key frames 250 apart), and what is decoded is filtered. A clip goes through the
+element as one stream; each picture of a folder is filtered by itself, from a fresh start.
 
 PSNR     of each plane, in dB: the mean of the frames' own. Identical frames count as 100.
 SSIM     of each plane, mean over the frames: Wang et al. 2004, Gaussian window of 11x11, sigma 1.5.
@@ -193,15 +196,16 @@ within 21.)";
 
 void add_evaluate(CLI::App& app) {
   auto* command = app.add_subcommand(
-      "evaluate", "Measure the element's quality on clean material with seeded noise, beside its peers'");
+      "evaluate", "Measure the elements' quality on clean material with seeded noise, beside its peers'");
   command->footer(kFooter);
   const auto options = std::make_shared<Options>();
   EvaluationOptions& asked = options->evaluation;
   command->add_option("IN", asked.material.path, "A clean video file, or a folder of pictures (.png, .jpg)")
       ->required();
   command
-      ->add_option("--sigma", asked.sigmas,
-                   "Standard deviation of the noise, of 255; several: 10,25,50 [20; pictures: 10,25,50]")
+      ->add_option(
+          "--sigma", asked.sigmas,
+          "Standard deviation of the noise, of 255; several: 10,25,50 [20; pictures: 10,25,50; 0 with --crf]")
       ->check(CLI::Range(0.0, 100.0))
       ->delimiter(',')
       ->allow_extra_args(false);
@@ -209,10 +213,22 @@ void add_evaluate(CLI::App& app) {
       ->check(CLI::IsMember(noise_kinds()))
       ->capture_default_str();
   command->add_option("--seed", asked.seed, "Of the noise")->capture_default_str();
-  command->add_option("--preset", asked.presets, "Preset of the element; several: fast,quality [all of them]")
+  command
+      ->add_option("--crf", asked.crf,
+                   "Have x264 code what is noisy first (by FFmpeg), at this constant rate factor: 0 to 51")
+      ->check(CLI::Range(0.0, 51.0));
+  command
+      ->add_option("--preset", asked.presets,
+                   "Preset of nonlocaldenoise; several: fast,quality [all of them; none with --model]")
       ->delimiter(',')
       ->allow_extra_args(false);
-  command->add_option("--set", options->set, "Further properties of the element: \"property=value ...\"")
+  command
+      ->add_option(
+          "--model", asked.models,
+          "Evaluate selfattention with this model, a name or a file; several: restore,./mine.safetensors")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  command->add_option("--set", options->set, "Further properties of the elements: \"property=value ...\"")
       ->allow_extra_args(false);
   command->add_flag("--sigma-known", asked.sigma_known, "Tell the element sigma [it estimates the noise]");
   command->add_flag("--peers", asked.peers, "Evaluate OpenCV's and FFmpeg's denoisers, too");

@@ -16,22 +16,26 @@ namespace {
 constexpr guint64 kQueued = 8;                       // frames ready for the element, so that it never waits
 constexpr GstClockTime kPatience = 2 * GST_MSECOND;  // before looking whether it needs more
 
-PipelineText element_words(const Properties& properties) {
+PipelineText element_words(const ElementSetting& setting) {
   PipelineText text;
-  text.add("nonlocaldenoise");
-  for (const auto& [name, value] : properties) text.property(name, value);
+  text.add(setting.element);
+  for (const auto& [name, value] : setting.properties) text.property(name, value);
   return text;
 }
 
-std::string pipeline_around(const Properties& properties) {
-  return "appsrc name=in format=time max-bytes=0 ! " + element_words(properties).description() +
-         " name=denoise ! appsink name=out sync=false";
+std::string pipeline_around(const ElementSetting& setting) {
+  return "appsrc name=in format=time max-bytes=0 ! " + element_words(setting).description() +
+         " name=filter ! appsink name=out sync=false";
 }
 
 // When frames enter and leave the element, and the noise that it says then.
 class ElementWatch {
  public:
-  explicit ElementWatch(Pipeline& pipeline) : pipeline_(pipeline), element_(pipeline.element("denoise")) {
+  explicit ElementWatch(Pipeline& pipeline)
+      : pipeline_(pipeline),
+        element_(pipeline.element("filter")),
+        tells_noise_(g_object_class_find_property(G_OBJECT_GET_CLASS(element_.get()), "noise-level") !=
+                     nullptr) {
     watch<&ElementWatch::enters>("sink");
     watch<&ElementWatch::leaves>("src");
   }
@@ -63,10 +67,10 @@ class ElementWatch {
   void leaves() {
     const double now = clock_.ms();
     double noise = 0;
-    g_object_get(element_.get(), "noise-level", &noise, nullptr);
+    if (tells_noise_) g_object_get(element_.get(), "noise-level", &noise, nullptr);
     const std::scoped_lock lock(mutex_);
     left_.push_back(now);
-    noise_.push_back(noise);
+    if (tells_noise_) noise_.push_back(noise);
   }
 
   template <void (ElementWatch::*see)()>
@@ -81,6 +85,7 @@ class ElementWatch {
 
   Pipeline& pipeline_;
   ElementPtr element_;
+  bool tells_noise_;
   Stopwatch clock_;
   mutable std::mutex mutex_;  // guards everything below
   std::vector<double> entered_;
@@ -124,10 +129,10 @@ class Feeder {
 
 }  // namespace
 
-std::string element_text(const Properties& properties) { return element_words(properties).description(); }
+std::string element_text(const ElementSetting& setting) { return element_words(setting).description(); }
 
-Filtered run_element(const Sequence& noisy, const Properties& properties, const Tick& tick) {
-  Pipeline pipeline(pipeline_around(properties));
+Filtered run_element(const Sequence& noisy, const ElementSetting& setting, const Tick& tick) {
+  Pipeline pipeline(pipeline_around(setting));
   const ElementPtr source = pipeline.element("in");
   const ElementPtr sink = pipeline.element("out");
   Filtered filtered;
@@ -148,8 +153,8 @@ Filtered run_element(const Sequence& noisy, const Properties& properties, const 
     filtered.noise = watch.noise();
   }
   if (filtered.frames.size() != noisy.frames.size())
-    throw Failure(formatted("nonlocaldenoise gave %zu frames for %zu (%s)", filtered.frames.size(),
-                            noisy.frames.size(), element_text(properties).c_str()));
+    throw Failure(formatted("%s gave %zu frames for %zu", element_text(setting).c_str(),
+                            filtered.frames.size(), noisy.frames.size()));
   return filtered;
 }
 

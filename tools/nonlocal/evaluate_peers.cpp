@@ -6,6 +6,7 @@
 #include <opencv2/photo.hpp>
 
 #include "failure.h"
+#include "raw_video.h"
 #include "subprocess.h"
 #include "text.h"
 
@@ -109,8 +110,7 @@ class FfmpegPeer : public EvaluatedPeer {
   void write(const Sequence& noisy) const {
     std::ofstream out(folder_.file("in"), std::ios::binary);
     for (const Planes& planes : noisy.frames) {
-      for (const cv::Mat& plane : planes)
-        out.write(reinterpret_cast<const char*>(plane.data), static_cast<std::streamsize>(plane.total()));
+      write_planes(out, planes);
       if (adds_chroma(noisy)) out << std::string(added_bytes(noisy), '\x80');
     }
     if (!out.flush()) throw Failure(folder_.file("in") + ": could not be written whole");
@@ -120,11 +120,7 @@ class FfmpegPeer : public EvaluatedPeer {
     std::ifstream in(folder_.file("out"), std::ios::binary);
     Filtered filtered;
     for (const Planes& like : noisy.frames) {
-      Planes& planes = filtered.frames.emplace_back();
-      for (const cv::Mat& plane : like) {
-        planes.emplace_back(plane.size(), CV_8U);
-        in.read(reinterpret_cast<char*>(planes.back().data), static_cast<std::streamsize>(plane.total()));
-      }
+      filtered.frames.push_back(read_planes(in, like));
       if (adds_chroma(noisy)) in.ignore(static_cast<std::streamsize>(added_bytes(noisy)));
     }
     if (!in || in.peek() != std::ifstream::traits_type::eof())

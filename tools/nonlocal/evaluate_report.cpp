@@ -109,7 +109,7 @@ class Report {
       : folder_(folder), options_(options), evaluation_(evaluation), material_(evaluation.material) {}
 
   void write() {
-    const std::string title = "Evaluation of nonlocaldenoise on " + fs::path(options_.material.path).string();
+    const std::string title = "Evaluation on " + fs::path(options_.material.path).string();
     html_ = kHead;
     html_ +=
         "<title>" + html_escaped(title) + "</title>\n</head>\n<body>\n<h1>" + html_escaped(title) + "</h1>\n";
@@ -137,13 +137,14 @@ class Report {
       html_ += formatted("%ld pictures, %s; each is filtered by itself, from a fresh start.",
                          long(material_.count()), material_.format.c_str());
     html_ += formatted(
-        " Gaussian noise (%s), seed %lu, was added once, rounded and clipped to 8 bits. %s</p>\n<p>PSNR in "
+        " Gaussian noise (%s), seed %lu, was added once, rounded and clipped to 8 bits%s. %s</p>\n<p>PSNR in "
         "dB and "
         "SSIM"
         " (Wang et al. 2004) are means over the %s; ms is the median time a frame took. ",
         options_.noise.c_str(), static_cast<unsigned long>(options_.seed),
-        options_.sigma_known ? "The element was told the noise's sigma."
-                             : "The element estimates the noise by itself.",
+        options_.crf ? formatted(", then coded by x264 at crf %g", *options_.crf).c_str() : "",
+        options_.sigma_known ? "nonlocaldenoise was told the noise's sigma."
+                             : "nonlocaldenoise estimates the noise by itself.",
         material_.is_clip ? "frames" : "pictures");
     if (material_.is_clip)
       html_ +=

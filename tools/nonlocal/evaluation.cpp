@@ -1,9 +1,11 @@
 #include "evaluation.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <numeric>
 #include <opencv2/imgproc.hpp>
 
+#include "evaluate_codec.h"
 #include "evaluate_peers.h"
 #include "evaluate_search.h"
 #include "failure.h"
@@ -11,12 +13,17 @@
 #include "image_metrics.h"
 #include "progress.h"
 #include "region.h"
+#include "subprocess.h"
 #include "text.h"
 
 namespace nonlocal::tools {
 namespace {
 
+namespace fs = std::filesystem;
+
 const cv::Size kRegion{160, 120};
+constexpr const char* kDenoiser = "nonlocaldenoise";
+constexpr const char* kNetwork = "selfattention";
 
 double mean(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
@@ -97,6 +104,11 @@ cv::Mat difference(const cv::Mat& a, const cv::Mat& b) {
   return apart;
 }
 
+Properties with(Properties properties, const Property& more) {
+  properties.push_back(more);
+  return properties;
+}
+
 class Evaluator {
  public:
   Evaluator(const EvaluationOptions& options, Evaluation& evaluation)
@@ -110,19 +122,20 @@ class Evaluator {
     for (const double sigma : sigmas_of(options_, material_)) {
       sigma_ = sigma;
       noisy_ = with_noise(material_.sequences, options_.noise, sigma, options_.seed, tick("adding noise"));
+      if (options_.crf) compress();
       work_.finish_part(material_.count());
       if (options_.keeps_pictures && evaluation_.regions.empty()) choose_regions();
       SigmaResult& result = evaluation_.results.emplace_back();
       result.sigma = sigma;
       result.rows.push_back(unfiltered());
-      for (const std::string& preset : options_.presets) result.rows.push_back(element_row(preset));
+      for (const ElementRow& element : elements()) result.rows.push_back(element_row(element));
       for (const NamedEvaluatedPeer& peer : peers_) result.rows.push_back(peer_row(peer));
     }
   }
 
  private:
   [[nodiscard]] int64_t expected_frames() const {
-    int64_t frames = material_.count() * (2 + 2 * std::ssize(options_.presets));
+    int64_t frames = material_.count() * (2 + 2 * std::ssize(elements()));
     for (const NamedEvaluatedPeer& peer : peers_) frames += expected_frames(peer);
     return frames * std::ssize(sigmas_of(options_, material_)) + frames_to_choose_regions();
   }
@@ -150,24 +163,50 @@ class Evaluator {
   }
 
   EvaluationRow unfiltered() {
-    EvaluationRow row{"noisy", "noisy", "", true, "", {}, {}, {}, {}, {}, {}};
+    EvaluationRow row{"noisy", options_.crf ? "noisy, coded" : "noisy", "", true, "", {}, {}, {}, {}, {}, {}};
     fill(row, [](const Sequence& noisy) { return Filtered{noisy.frames, {}, {}}; });
     work_.finish_part(material_.count());
     return row;
   }
 
-  [[nodiscard]] Properties properties(const std::string& preset) const {
-    Properties properties{{"preset", preset}};
-    if (options_.sigma_known) properties.emplace_back("sigma", formatted("%g", sigma_));
-    properties.insert(properties.end(), options_.properties.begin(), options_.properties.end());
-    return properties;
+  void compress() {
+    for (Sequence& sequence : noisy_) sequence = through_x264(sequence, *options_.crf, tick("coding"));
   }
 
-  EvaluationRow element_row(const std::string& preset) {
-    const Properties set = properties(preset);
-    EvaluationRow row{preset, "nonlocaldenoise " + preset, element_text(set), true, "", {}, {}, {}, {}, {},
+  struct ElementRow {
+    std::string name;
+    ElementSetting setting;
+  };
+
+  [[nodiscard]] ElementRow row_of(const std::string& element, const char* property,
+                                  const std::string& value) const {
+    ElementRow row{fs::path(value).stem(), {element, {{property, value}}}};
+    Properties& set = row.setting.properties;
+    if (options_.sigma_known && element == kDenoiser) set.emplace_back("sigma", formatted("%g", sigma_));
+    set.insert(set.end(), options_.properties.begin(), options_.properties.end());
+    return row;
+  }
+
+  [[nodiscard]] std::vector<ElementRow> elements() const {
+    std::vector<ElementRow> rows;
+    for (const std::string& preset : options_.presets) rows.push_back(row_of(kDenoiser, "preset", preset));
+    for (const std::string& model : options_.models) rows.push_back(row_of(kNetwork, "model", model));
+    return rows;
+  }
+
+  EvaluationRow element_row(const ElementRow& element) {
+    EvaluationRow row{element.name,
+                      element.setting.element + " " + element.name,
+                      element_text(element.setting),
+                      true,
+                      "",
+                      {},
+                      {},
+                      {},
+                      {},
+                      {},
                       {}};
-    fill(row, [&](const Sequence& noisy) { return run_element(noisy, set, tick(row.title)); });
+    fill(row, [&](const Sequence& noisy) { return run_element(noisy, element.setting, tick(row.title)); });
     work_.finish_part(2 * material_.count());
     return row;
   }
@@ -236,13 +275,13 @@ class Evaluator {
     return best;
   }
 
-  // By the first preset.
+  // By the first of the elements.
   [[nodiscard]] ShownRegion most_wrong() {
-    const Properties set = properties(options_.presets[0]);
-    ShownRegion best{0, 0, {}, "largest error of " + options_.presets[0]};
+    const ElementRow first = elements()[0];
+    ShownRegion best{0, 0, {}, "largest error of " + first.name};
     double most = -1;
     for (size_t i = 0; i < noisy_.size(); ++i) {
-      const Filtered filtered = run_element(noisy_[i], set, tick("looking for the largest error"));
+      const Filtered filtered = run_element(noisy_[i], first.setting, tick("looking for the largest error"));
       const cv::Mat error = difference(filtered.frames[0][0], material_.sequences[i].frames[0][0]);
       const Region region = strongest(error.mul(error), region_size(noisy_[i]));
       if (region.mean <= most) continue;
@@ -292,16 +331,17 @@ std::optional<double> EvaluationRow::mean_noise() const {
 
 std::vector<double> sigmas_of(const EvaluationOptions& options, const Material& material) {
   if (!options.sigmas.empty()) return options.sigmas;
+  if (options.crf) return {0};
   return material.is_clip ? std::vector<double>{20} : std::vector<double>{10, 25, 50};
 }
 
 Evaluation evaluate(const EvaluationOptions& options) {
-  for (const std::string& preset : options.presets) {
-    FilterJob job;
-    job.properties = options.properties;
-    job.properties.emplace_back("preset", preset);
-    check_properties(job);
-  }
+  for (const std::string& preset : options.presets)
+    check_properties(kDenoiser, with(options.properties, {"preset", preset}));
+  for (const std::string& model : options.models)
+    check_properties(kNetwork, with(options.properties, {"model", model}));
+  if (options.crf && !is_installed("ffmpeg"))
+    throw Failure("--crf: x264 is run by the command ffmpeg, which is not installed");
   Evaluation evaluation;
   evaluation.material = read_material(options.material);
   if (!evaluation.material.is_clip && options.measure_from > 0)

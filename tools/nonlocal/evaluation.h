@@ -12,10 +12,12 @@ namespace nonlocal::tools {
 
 struct EvaluationOptions {
   MaterialOptions material;
-  std::vector<double> sigmas;        // empty: 20 for a clip; 10, 25 and 50 for pictures
+  std::vector<double> sigmas;        // empty: 20 for a clip, 10, 25 and 50 for pictures; 0 with a crf
   std::string noise = "white";       // one of noise_kinds()
-  std::vector<std::string> presets;  // of the element, one row each
-  Properties properties;             // of the element, for all of them
+  std::optional<double> crf;         // x264 codes what is noisy, before anything filters it
+  std::vector<std::string> presets;  // of nonlocaldenoise, one row each
+  std::vector<std::string> models;   // of selfattention, one row each
+  Properties properties;             // of the elements, for all of them
   bool sigma_known = false;          // the element is told sigma
   bool peers = false;
   int64_t measure_from = 0;  // the first frame that counts in the means, counted from the first one read

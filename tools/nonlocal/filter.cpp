@@ -81,7 +81,7 @@ FilterResult filter(const FilterOptions& options) {
   FilterResult result;
   result.media = inspect(options.job.input);
   check_reference(options, result.media);
-  check_properties(options.job);
+  check_properties("nonlocaldenoise", options.job.properties);
   const PipelineText text = filter_pipeline(options.job, result.media);
   result.description = text.description();
   result.command = text.command(plugin_folder());

@@ -96,15 +96,16 @@ void check_container(const std::string& output) {
   throw Failure(output + ": the output's name must end in .mkv, .mp4 or .mov");
 }
 
-void check_properties(const FilterJob& job) {
-  const ElementPtr element{gst_element_factory_make("nonlocaldenoise", nullptr)};
-  if (!element) throw Failure("GStreamer cannot make the element nonlocaldenoise");
-  gst_object_ref_sink(element.get());
-  for (const auto& [name, value] : job.properties) {
-    GParamSpec* spec = g_object_class_find_property(G_OBJECT_GET_CLASS(element.get()), name.c_str());
-    if (!spec) throw Failure("nonlocaldenoise has no property " + name);
+void check_properties(const std::string& element,
+                      const std::vector<std::pair<std::string, std::string>>& properties) {
+  const ElementPtr made{gst_element_factory_make(element.c_str(), nullptr)};
+  if (!made) throw Failure("GStreamer cannot make the element " + element);
+  gst_object_ref_sink(made.get());
+  for (const auto& [name, value] : properties) {
+    GParamSpec* spec = g_object_class_find_property(G_OBJECT_GET_CLASS(made.get()), name.c_str());
+    if (!spec) throw Failure(element + " has no property " + name);
     if (!takes(spec, value))
-      throw Failure("nonlocaldenoise takes for " + name + " " + range_of(spec) + ", not " + value);
+      throw Failure(element + " takes for " + name + " " + range_of(spec) + ", not " + value);
   }
 }
 

@@ -25,8 +25,10 @@ inline constexpr const char* kSinkName = "out";
 // Throws Failure for an output that no muxer here makes.
 void check_container(const std::string& output);
 
-// Throws Failure for a value that the element does not take, with the range that it does take.
-void check_properties(const FilterJob& job);
+// Throws Failure for a property that the element has not, and for a value that it does not take, with the
+// range that it does take.
+void check_properties(const std::string& element,
+                      const std::vector<std::pair<std::string, std::string>>& properties);
 
 // Throws Failure if the output's container cannot hold the input's audio.
 PipelineText filter_pipeline(const FilterJob& job, const MediaFile& media);

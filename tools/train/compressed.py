@@ -23,6 +23,7 @@ from samples import HELD_OUT, KODAK_IN_LIVE1, SETS, picture_files, psnr, read_lu
 TILE, COLUMNS, ROWS = 160, 8, 5
 FRAMES, KEPT = 40, slice(3, None, 4)
 FPS = 25
+LEAST_SIDE = 90  # of a picture: mirrored, it fills a tile
 COLOUR_SETS_WEIGHT = 8  # their pictures are larger and sharper, and there are ten times fewer of them
 
 
@@ -39,9 +40,13 @@ def pictures(data: Path, held_out: bool) -> list[tuple[np.ndarray, float]]:
 
 
 def varied(picture: np.ndarray, size: float, rng: np.random.Generator) -> np.ndarray:
-    """About `size` times as large, but no smaller than a tile; with other contrast and brightness."""
-    scale = max(size * rng.uniform(0.8, 1.25), (TILE + 20) / min(picture.shape))
+    """About `size` times as large, with other contrast, brightness and sharpness."""
+    scale = max(size * rng.uniform(0.8, 1.25), LEAST_SIDE / min(picture.shape))
     picture = cv2.resize(picture, None, fx=scale, fy=scale, interpolation=cv2.INTER_AREA if scale < 1 else cv2.INTER_CUBIC)
+    if rng.random() < 0.35:  # as cameras sharpen
+        soft = cv2.GaussianBlur(picture, (0, 0), rng.uniform(0.6, 1.5))
+        amount = rng.uniform(0.2, 1)
+        picture = cv2.addWeighted(picture, 1 + amount, soft, -amount, 0)
     if rng.random() < 0.4:
         contrast = rng.uniform(0.4, 1)
         picture = to_8_bit(picture * contrast + rng.uniform(0, 255 * (1 - contrast)))
@@ -80,7 +85,7 @@ def moving_window(picture: np.ndarray, size: float, rng: np.random.Generator) ->
 def clean_clip(pool: list[tuple[np.ndarray, float]], rng: np.random.Generator) -> np.ndarray:
     weights = np.array([weight for _, weight in pool])
     drawn = rng.choice(len(pool), COLUMNS * ROWS, p=weights / weights.sum())
-    size = 2 ** rng.uniform(-1, 1.3)
+    size = 2 ** rng.uniform(-1.1, 1)
     tiles = np.array([moving_window(pool[i][0], size, rng) for i in drawn])  # [tile, frame, y, x]
     rows = tiles.reshape(ROWS, COLUMNS, FRAMES, TILE, TILE).transpose(2, 0, 3, 1, 4)
     return rows.reshape(FRAMES, ROWS * TILE, COLUMNS * TILE)

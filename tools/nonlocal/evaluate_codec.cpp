@@ -1,0 +1,58 @@
+#include "evaluate_codec.h"
+
+#include <chrono>
+#include <fstream>
+#include <future>
+
+#include "failure.h"
+#include "raw_video.h"
+#include "subprocess.h"
+#include "text.h"
+
+namespace nonlocal::tools {
+namespace {
+
+void run_beside(const Arguments& arguments, const Tick& tick) {
+  std::future<double> result = std::async(std::launch::async, [&] { return run_command(arguments); });
+  while (result.wait_for(std::chrono::milliseconds(100)) != std::future_status::ready) tick(0);
+  result.get();
+}
+
+Arguments with(Arguments all, const Arguments& more) {
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
+}  // namespace
+
+Sequence through_x264(const Sequence& sequence, double crf, const Tick& tick) {
+  const TemporaryFolder folder;
+  {
+    std::ofstream out(folder.file("in"), std::ios::binary);
+    for (const Planes& planes : sequence.frames) write_planes(out, planes);
+    if (!out.flush()) throw Failure(folder.file("in") + ": could not be written whole");
+  }
+  const bool is_gray = sequence.frames[0].size() == 1;
+  const Arguments raw{"-f", "rawvideo", "-pix_fmt", is_gray ? "gray" : "yuv420p"};
+  const Arguments ffmpeg{"ffmpeg", "-v", "error", "-nostdin", "-y"};
+  const std::string size = formatted("%dx%d", sequence.info.width, sequence.info.height);
+  // Full range stays full range: else ffmpeg would bring gray into video range, and back.
+  const Arguments coder{"-vf",     is_gray ? "format=yuvj420p" : "null",
+                        "-c:v",    "libx264",
+                        "-preset", "medium",
+                        "-crf",    formatted("%g", crf),
+                        "-g",      "250",
+                        "-f",      "matroska"};
+  run_beside(with(with(with(ffmpeg, raw), {"-s", size, "-i", folder.file("in")}),
+                  with(coder, {folder.file("coded")})),
+             tick);
+  run_beside(with(with(ffmpeg, {"-i", folder.file("coded")}), with(raw, {folder.file("out")})), tick);
+  std::ifstream in(folder.file("out"), std::ios::binary);
+  Sequence coded{sequence.name, sequence.info, {}};
+  for (const Planes& like : sequence.frames) coded.frames.push_back(read_planes(in, like));
+  if (!in || in.peek() != std::ifstream::traits_type::eof())
+    throw Failure("ffmpeg gave not as many frames as it got");
+  return coded;
+}
+
+}  // namespace nonlocal::tools
