@@ -219,8 +219,9 @@ double Plan::tile_cost(Size tile) const {
     most = std::max(most, bytes);
   }
   double cost = 0;
-  for (const int threads : {2, 3, 4, 6, 8}) {
-    cost += ceil_divide(columns * rows, threads) * threads * sum;
+  // Machines of few cores have the least time to spare.
+  for (const auto& [threads, weight] : {std::pair(2, 3), {3, 1}, {4, 2}, {6, 1}, {8, 1}}) {
+    cost += weight * ceil_divide(columns * rows, threads) * threads * sum;
   }
   return cost * (1 + most / kSlowingBytes);
 }

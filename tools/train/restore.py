@@ -22,24 +22,38 @@ import export
 from compressed import TILE
 
 LEAST_ERROR = 1e-5  # of values in [0, 1]: below 50 dB nothing is to be gained
-HARM = 2.0  # what a crop loses counts 1 + this times
+HARM = 1.0  # what a crop loses counts 1 + this times
 SLOPE = 0.1  # of leaky ReLU
 LIKELY_RESIDUAL = 0.02  # of values in [0, 1]: the last convolution is learned in this unit
 LEAST_DEVIATION = 1 / 255  # that whitening tells from none
 BLOCK, ALIGNED = 4, 0.75  # the part of the crops on the grid of x264's blocks: decoded frames may be cut
 
 
-def description(channels: int, layers: int, attention: bool) -> dict:
-    """Blocks of 4x4 samples as channels; convolutions 3x3, and after two, if asked for, attention in windows of
-    8x8 blocks: 32x32 samples. Of 16x16 they would take too long: 96 ms of cores a 1080p frame in place of 70."""
-    net = [{"name": "unshuffle", "type": "pixel_unshuffle", "factor": BLOCK}]
+def description(fine: int, coarse: int, layers: int, attention: bool) -> dict:
+    """Two scales: blocks of 2x2 samples as `fine` channels, which keep what is sharp, and of 4x4 as `coarse` ones, which see
+    further; convolutions 3x3. After the second of the coarse ones, if asked for, attention in windows of 8x8 blocks: 32x32
+    samples."""
+    net = [{"name": "unshuffle", "type": "pixel_unshuffle", "factor": BLOCK // 2}]
+
+    def convolution(name: str, channels: int, activation: bool = True, **fields) -> str:
+        net.append({"name": name, "type": "convolution", "channels": channels, "kernel": 3} | fields)
+        if not activation:
+            return name
+        net.append({"name": f"{name}_relu", "type": "leaky_relu", "slope": SLOPE})
+        return f"{name}_relu"
+
+    head = convolution("head", fine)
+    convolution("down", coarse, stride=2)
     for i in range(layers):
-        net.append({"name": f"convolution{i}", "type": "convolution", "channels": channels, "kernel": 3})
-        net.append({"name": f"relu{i}", "type": "leaky_relu", "slope": SLOPE})
         if attention and i == 1:
             net.append({"name": "attention", "type": "window_attention", "window": 8, "heads": 2, "channels": 32})
-    net.append({"name": "tail", "type": "convolution", "channels": 16, "kernel": 3})
-    net.append({"name": "shuffle", "type": "pixel_shuffle", "factor": BLOCK})
+        convolution(f"coarse{i}", coarse)
+    convolution("up", 4 * fine, False, kernel=1)
+    net.append({"name": "shuffle_up", "type": "pixel_shuffle", "factor": 2})
+    net.append({"name": "both", "type": "add", "inputs": ["shuffle_up", head]})
+    convolution("fine", fine)
+    convolution("tail", (BLOCK // 2) ** 2, False)
+    net.append({"name": "shuffle", "type": "pixel_shuffle", "factor": BLOCK // 2})
     return {"input": {"channels": 1, "range": [-0.5, 0.5]}, "residual": True, "layers": net}
 
 
@@ -116,7 +130,7 @@ def prepared(graph: export.Graph, crops: torch.Tensor) -> export.Graph:
         nn.init.kaiming_normal_(convolution.weight, nonlinearity="relu")
         nn.init.zeros_(convolution.bias)
     nn.init.zeros_(convolutions[-1].weight)
-    whitened = Whitened(nn.functional.pixel_unshuffle(crops, BLOCK), convolutions[0].kernel_size[0])
+    whitened = Whitened(nn.functional.pixel_unshuffle(crops, BLOCK // 2), convolutions[0].kernel_size[0])
     # "unsafe": whether a weight of this form stays as it is, which it does not, is not checked.
     parametrize.register_parametrization(convolutions[0], "weight", whitened, unsafe=True)
     for name in ("weight", "bias"):
@@ -142,7 +156,7 @@ class Training:
         torch.manual_seed(options.seed)
         torch.set_num_threads(options.threads)
         crops, _ = Pairs(options.pairs, 0).batch(400, 96)
-        network = export.Graph(description(options.channels, options.layers, options.attention))
+        network = export.Graph(description(options.fine, options.coarse, options.layers, options.attention))
         self.graph = prepared(network, crops)
         self.optimizer = torch.optim.Adam(self.graph.parameters(), lr=options.rate)
         self.steps, self.seconds, self.history = 0, 0.0, []
@@ -232,8 +246,9 @@ if __name__ == "__main__":
     parser.add_argument("--pairs", type=Path, nargs="+", required=True, metavar="FOLDER")
     parser.add_argument("--held-out", type=Path, required=True, metavar="FOLDER")
     parser.add_argument("--steps", type=int, default=120_000, help="of training, those before --resume included")
-    parser.add_argument("--channels", type=int, default=48)
-    parser.add_argument("--layers", type=int, default=4)
+    parser.add_argument("--fine", type=int, default=16)
+    parser.add_argument("--coarse", type=int, default=48)
+    parser.add_argument("--layers", type=int, default=2)
     parser.add_argument("--attention", action=argparse.BooleanOptionalAction, default=True)
     parser.add_argument("--batch", type=int, default=8)
     parser.add_argument("--crop", type=int, default=128, help="a multiple of 32, the attention's window")
