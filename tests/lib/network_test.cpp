@@ -84,7 +84,13 @@ using testing::Image;
 
 const std::string kFolder = PARITY_FOLDER "/";
 
-std::string fixture(const std::string& name) { return kFolder + "network_" + name + ".safetensors"; }
+std::string fixture(const std::string& name) {
+  constexpr std::string_view kBundled = "bundled_";
+  if (name.starts_with(kBundled)) {
+    return find_model(name.substr(kBundled.size()));
+  }
+  return kFolder + "network_" + name + ".safetensors";
+}
 
 // Names of the fixtures: see tests/parity/network.py.
 std::vector<std::string> fixtures() {

@@ -148,6 +148,10 @@ FIXTURES = {
 }
 
 
+MODELS = Path(__file__).resolve().parents[2] / "lib/models"
+BUNDLED = ("gaussian", "restore")
+
+
 def randomise(graph: export.Graph) -> None:
     """Weights that keep the size of what goes through; nothing at its usual start."""
     for name, tensor in graph.state_dict().items():
@@ -167,14 +171,27 @@ def make(seed: int, description: dict, frames: int, height: int, width: int) -> 
     randomise(graph)
     channels = description["input"]["channels"]
     inputs = np.random.default_rng(seed).random((frames, channels, height, width), np.float32)
+    return graph, run(graph, inputs)
+
+
+def run(graph: export.Graph, inputs: np.ndarray) -> dict:
+    """What goes in, and what comes out, calculated in double precision."""
     tensors = {"input": inputs}
     condition = None
-    if "condition" in description["input"]:
+    if "condition" in graph.description["input"]:
         condition = 40.0
         tensors["condition"] = np.array([condition], np.float32)
     expected = graph.double().run(inputs.astype(np.float64), condition)[-1]
     graph.float()
-    return graph, tensors | {"expected": expected.astype(np.float32)}
+    return tensors | {"expected": expected.astype(np.float32)}
+
+
+def picture(seed: int, height: int, width: int, low: float, high: float) -> np.ndarray:
+    """Waves, an edge and noise, in the range of a network's values: [1, 1, height, width]."""
+    y, x = np.mgrid[:height, :width]
+    waves = 0.5 + 0.2 * np.sin(x / 3) * np.cos(y / 5) + 0.15 * (x + 2 * y > height)
+    noisy = waves + np.random.default_rng(seed).normal(0, 0.04, waves.shape)
+    return (low + (high - low) * noisy.clip(0, 1)).astype(np.float32)[None, None]
 
 
 def main() -> None:
@@ -187,6 +204,10 @@ def main() -> None:
         export.save(graph, folder / f"network_{name}.safetensors", {"made_by": "tests/parity/network.py"})
         data |= {f"{name}.{key}": value for key, value in tensors.items()}
         print(f"{name}: {tensors['expected'].shape}, standard deviation {tensors['expected'].std():.2f}")
+    for seed, name in enumerate(BUNDLED):
+        graph = export.load(MODELS / f"{name}.safetensors").eval()
+        tensors = run(graph, picture(seed, 45, 71, *graph.description["input"]["range"]))
+        data |= {f"bundled_{name}.{key}": value for key, value in tensors.items()}
     safetensors.save(folder / "network_frames.safetensors", data, {})
 
 

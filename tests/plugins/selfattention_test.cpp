@@ -360,6 +360,28 @@ TEST(AttentionFrames, AreTheFilesWhileItIsOpen) {
   EXPECT_EQ(Attentive(kInfo, gray()).frames(), 1);
 }
 
+// A frame without detail stays as it is, to within a code value; at the frame's border, where convolutions
+// see mid-gray beyond it, to within 4.
+TEST(AttentionModel, TheDefaultCleansUp) {
+  const GstVideoInfo info = video_info(GST_VIDEO_FORMAT_I420, 96, 64);
+  Harness harness(info, "selfattention", "selfattention");
+  Buffer frame = noisy_frame(info);
+  auto wanted = all_samples_of(frame.get(), info);
+  Library(find_model("restore")).filter(wanted, info);
+  EXPECT_EQ(all_samples_of(harness.filter(std::move(frame)).get(), info), wanted);
+  for (const int gray : {16, 126, 235}) {
+    Buffer flat = noisy_frame(info);
+    gst_buffer_memset(flat.get(), 0, static_cast<guint8>(gray), gst_buffer_get_size(flat.get()));
+    const std::vector<int> out = samples_of(harness.filter(std::move(flat)).get(), info, 0);
+    for (int i = 0; i < 96 * 64; ++i) {
+      const int x = i % 96;
+      const int y = i / 96;
+      const bool is_border = std::min({x, y, 95 - x, 63 - y}) < 6;
+      ASSERT_NEAR(out[static_cast<std::size_t>(i)], gray, is_border ? 4 : 1) << x << ", " << y;
+    }
+  }
+}
+
 // Another model from the next start on.
 TEST(AttentionModel, IsOpenedAtTheStart) {
   Attentive harness(kInfo, gray());

@@ -82,10 +82,10 @@ def moving_window(picture: np.ndarray, size: float, rng: np.random.Generator) ->
     return windows
 
 
-def clean_clip(pool: list[tuple[np.ndarray, float]], rng: np.random.Generator) -> np.ndarray:
+def clean_clip(pool: list[tuple[np.ndarray, float]], octaves: list[float], rng: np.random.Generator) -> np.ndarray:
     weights = np.array([weight for _, weight in pool])
     drawn = rng.choice(len(pool), COLUMNS * ROWS, p=weights / weights.sum())
-    size = 2 ** rng.uniform(-1.1, 1)
+    size = 2 ** rng.uniform(*octaves)
     tiles = np.array([moving_window(pool[i][0], size, rng) for i in drawn])  # [tile, frame, y, x]
     rows = tiles.reshape(ROWS, COLUMNS, FRAMES, TILE, TILE).transpose(2, 0, 3, 1, 4)
     return rows.reshape(FRAMES, ROWS * TILE, COLUMNS * TILE)
@@ -128,13 +128,13 @@ def make(options: argparse.Namespace) -> None:
     for i in range(options.clips):
         how = {
             "blur": rng.uniform(0.4, 0.9) if rng.random() < 0.2 else 0.0,
-            "sigma": rng.uniform(2, 14) if rng.random() < 0.4 else 0.0,
+            "sigma": rng.uniform(2, 14) if rng.random() < options.noisy else 0.0,
             "grain": rng.uniform(0.3, 0.8) if rng.random() < 0.3 else 0.0,
             "quality": float(rng.uniform(24, 40) if rng.random() < 0.5 else rng.uniform(30, 40)),
             "preset": str(rng.choice(["veryfast", "medium"])),
             "key_frames": int(rng.choice([12, 60, 250])),
         }
-        frames = clean_clip(pool, rng)
+        frames = clean_clip(pool, options.octaves, rng)
         clean[i] = frames[KEPT]
         code[i] = coded(spoilt(frames, how, rng), how["quality"], how["preset"], how["key_frames"])[KEPT]
         made.append(how | {"psnr": psnr(code[i], clean[i])})
@@ -149,5 +149,7 @@ if __name__ == "__main__":
     parser.add_argument("--data", type=Path, required=True, help="the folder with the sets of pictures")
     parser.add_argument("--clips", type=int, default=48)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--octaves", type=float, nargs=2, default=[-1.1, 1], help="how much larger pictures become, log2")
+    parser.add_argument("--noisy", type=float, default=0.4, help="the share of clips with sensor noise")
     parser.add_argument("--held-out", action="store_true", help="of the pictures that are held out")
     make(parser.parse_args())

@@ -22,7 +22,6 @@ import export
 from compressed import TILE
 
 LEAST_ERROR = 1e-5  # of values in [0, 1]: below 50 dB nothing is to be gained
-HARM = 1.0  # what a crop loses counts 1 + this times
 SLOPE = 0.1  # of leaky ReLU
 LIKELY_RESIDUAL = 0.02  # of values in [0, 1]: the last convolution is learned in this unit
 LEAST_DEVIATION = 1 / 255  # that whitening tells from none
@@ -90,10 +89,10 @@ def squared_errors(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     return ((a - b) ** 2).mean((1, 2, 3)) + LEAST_ERROR
 
 
-def loss_of(errors: torch.Tensor, before: torch.Tensor) -> torch.Tensor:
-    """Of the crops' squared errors, and those that they had."""
+def loss_of(errors: torch.Tensor, before: torch.Tensor, harm: float) -> torch.Tensor:
+    """Of the crops' squared errors, and those that they had. What a crop loses counts 1 + harm times."""
     worse = torch.log(errors) - torch.log(before)
-    return (worse + HARM * nn.functional.relu(worse)).mean()
+    return (worse + harm * nn.functional.relu(worse)).mean()
 
 
 class Whitened(nn.Module):
@@ -187,7 +186,7 @@ class Training:
             "purpose": "luma of compressed, noisy or slightly blurred video",
             "trained_by": "tools/train/restore.py, on the pairs of tools/train/compressed.py",
             "trained_on": "BSD400 (gray crops), McMaster, Set14, LIVE1 without the Kodak set's photographs",
-            "training": f"{self.steps} steps of {o.batch} crops of {o.crop}x{o.crop}, Adam from {o.rate:g}, seed {o.seed}",
+            "training": f"{self.steps} steps of {o.batch} crops of {o.crop}x{o.crop}, Adam from {o.rate:g}, harm {o.harm:g}, seed {o.seed}",
             "held_out": self.history[-1] if self.history else "",
         }
 
@@ -204,7 +203,7 @@ class Training:
             residual = self.graph(coded.contiguous(memory_format=torch.channels_last))
         errors, before = squared_errors(coded + residual.float(), clean), squared_errors(coded, clean)
         self.optimizer.zero_grad()
-        loss_of(errors, before).backward()
+        loss_of(errors, before, o.harm).backward()
         nn.utils.clip_grad_norm_(self.graph.parameters(), 1.0)
         self.optimizer.step()
         self.steps += 1
@@ -253,6 +252,7 @@ if __name__ == "__main__":
     parser.add_argument("--batch", type=int, default=8)
     parser.add_argument("--crop", type=int, default=128, help="a multiple of 32, the attention's window")
     parser.add_argument("--rate", type=float, default=2e-3)
+    parser.add_argument("--harm", type=float, default=1, help="how much more what a crop loses counts than what it gains")
     parser.add_argument("--bf16", action=argparse.BooleanOptionalAction, default=True)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--report", type=float, default=2, help="minutes between reports")
