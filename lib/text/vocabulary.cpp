@@ -269,18 +269,38 @@ Vocabulary from_tokenizer_json(const std::string& path, const std::string& what,
   return builder.finish(unknown.empty() ? std::nullopt : std::optional(unknown));
 }
 
-Vocabulary from_safetensors(const std::string& path) {
-  const std::optional<std::string> text = model::Safetensors(path).metadata("tokenizer");
-  if (!text) {
-    throw ModelError(path, "expected the text of a tokenizer.json in its metadata, under \"tokenizer\"");
+// The file of a folder that has a vocabulary, or none.
+fs::path file_in(const fs::path& folder) {
+  for (const char* name :
+       {"tokenizer.json", "vocab.json", "bpe_simple_vocab_16e6.txt", "bpe_simple_vocab_16e6.txt.gz"}) {
+    std::error_code error;
+    if (fs::exists(folder / name, error)) {
+      return folder / name;
+    }
   }
-  return from_tokenizer_json(path, "its metadata's \"tokenizer\"", *text);
+  return {};
+}
+
+Vocabulary from_file(const fs::path& path);
+
+// Its own, or what lies beside it.
+Vocabulary from_safetensors(const fs::path& path) {
+  if (const std::optional<std::string> text = model::Safetensors(path.string()).metadata("tokenizer")) {
+    return from_tokenizer_json(path.string(), "its metadata's \"tokenizer\"", *text);
+  }
+  const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
+  if (const fs::path beside = file_in(folder); !beside.empty()) {
+    return from_file(beside);
+  }
+  throw ModelError(path.string(),
+                   "expected the text of a tokenizer.json in its metadata, under \"tokenizer\", or a "
+                   "vocabulary's files beside it");
 }
 
 Vocabulary from_file(const fs::path& path) {
   const std::string name = path.filename().string();
   if (path.extension() == ".safetensors") {
-    return from_safetensors(path.string());
+    return from_safetensors(path);
   }
   if (name == "vocab.json" || name == "merges.txt") {
     return from_pair_of_files(path.parent_path() / "vocab.json", path.parent_path() / "merges.txt");
@@ -298,20 +318,20 @@ const std::string& text_of_byte(std::uint8_t byte) {
   return texts[byte];
 }
 
+bool has_vocabulary(const std::string& folder) { return !file_in(folder).empty(); }
+
 Vocabulary read_vocabulary(const std::string& path) {
   std::error_code error;
   if (!fs::is_directory(path, error)) {
     return from_file(path);
   }
-  for (const char* name :
-       {"tokenizer.json", "vocab.json", "bpe_simple_vocab_16e6.txt", "bpe_simple_vocab_16e6.txt.gz"}) {
-    if (fs::exists(fs::path(path) / name, error)) {
-      return from_file(fs::path(path) / name);
-    }
+  const fs::path file = file_in(path);
+  if (file.empty()) {
+    throw ModelError(path,
+                     "expected tokenizer.json, vocab.json with merges.txt, or bpe_simple_vocab_16e6.txt, "
+                     "plain or .gz, in this folder, found none");
   }
-  throw ModelError(path,
-                   "expected tokenizer.json, vocab.json with merges.txt, or bpe_simple_vocab_16e6.txt, "
-                   "plain or .gz, in this folder, found none");
+  return from_file(file);
 }
 
 }  // namespace nonlocal::text

@@ -35,6 +35,9 @@ struct Vocabulary {
 // As vocabularies write a byte: printable Latin-1 as it is, the rest as U+0100 and on.
 const std::string& text_of_byte(std::uint8_t byte);
 
+// Whether a folder has the files of one.
+bool has_vocabulary(const std::string& folder);
+
 // See Tokenizer's constructor.
 Vocabulary read_vocabulary(const std::string& path);
 

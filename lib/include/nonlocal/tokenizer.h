@@ -40,7 +40,8 @@ class NONLOCAL_API Tokenizer {
   //   a list of merges, plain (*.txt) or compressed (*.gz), a merge "a b" a line, the first line left out
   //   where it has "#version" in it. The vocabulary is that of its first 48,894 merges: 256 bytes, the same
   //   at the end of a word, what the merges give, the start token and the end token;
-  //   a safetensors file whose metadata have the text of a tokenizer.json under "tokenizer".
+  //   a safetensors file whose metadata have the text of a tokenizer.json under "tokenizer", or beside which
+  //   lies what a folder may have.
   //
   // Every vocabulary has the tokens <|startoftext|> and <|endoftext|>, symbols of which words end in "</w>",
   // and symbols of all bytes, unless it names a token for what it does not know.
