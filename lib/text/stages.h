@@ -5,6 +5,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <functional>
 #include <vector>
 
@@ -30,15 +31,19 @@ class Stages {
     int tasks;
     Task run;
   };
-  struct alignas(64) Progress {
-    std::atomic<int> started = 0;
-    std::atomic<int> done = 0;
+  // Each thread has a part of a stage's tasks, side by side, as tasks side by side read memory side by side;
+  // once it is done with its own it helps with the others'.
+  struct alignas(64) Counter {
+    std::atomic<int> value = 0;
   };
+  [[nodiscard]] Counter& started(std::size_t stage, int part);
+  void work(std::size_t stage, int slot);
   void take_part(int slot);
 
   int threads_;
   std::vector<Stage> stages_;
-  std::vector<Progress> progress_;
+  std::vector<Counter> started_;  // [stages][threads]
+  std::vector<Counter> done_;     // [stages]
 };
 
 }  // namespace nonlocal::text
