@@ -39,9 +39,9 @@ struct VisionNormalisation {
 
 // What is wanted of a picture; a matrix without data is not.
 struct VisionOutputs {
-  Matrix pooled;   // 1 x embedding_size(), not normalised
-  Matrix patches;  // as many patches x embedding_size(), not normalised: see above
-  Matrix tokens;   // class token and patches x width(), after the last block, before post_norm
+  Matrix pooled = {};   // 1 x embedding_size(), not normalised
+  Matrix patches = {};  // as many patches x embedding_size(), not normalised: see above
+  Matrix tokens = {};   // class token and patches x width(), after the last block, before post_norm
 };
 
 // Runs pictures one after another. Weights are laid out once, and working memory and positions are kept
