@@ -24,7 +24,8 @@ std::vector<fs::path> safetensors_in(const fs::path& folder) {
   std::error_code error;
   for (fs::directory_iterator at(folder, error); !error && at != fs::directory_iterator();
        at.increment(error)) {
-    if (at->path().extension() == ".safetensors") {
+    const std::string name = at->path().filename().string();
+    if (name.ends_with(".safetensors") && !name.starts_with('.')) {  // hidden ones are being written
       found.push_back(at->path());
     }
   }

@@ -28,6 +28,7 @@ constexpr int kFewestTimes = 3;
 
 struct Options {
   int tokens = 12;
+  int layers = kLayers;
   std::string precision = "f32";
   int threads = 0;
   std::string isa;
@@ -51,7 +52,7 @@ struct Result {
 class Encoders {
  public:
   explicit Encoders(const Options& options) {
-    write_random_clip(folder_.file(""));
+    write_random_clip(folder_.file(""), options.layers);
     EncoderParameters parameters;
     parameters.threads = options.threads;
     parameters.precision =
@@ -123,7 +124,7 @@ void measure_alone(const Options& options, Encoders& encoders, Result& result) {
 // Ours, PyTorch, and so on round by round: whatever else the machine does meets both alike.
 void measure_with_peer(const Options& options, Encoders& encoders, Result& result) {
   constexpr double kTurnMs = 1000;
-  PyTorchTowers peer(options.tokens, options.threads);
+  PyTorchTowers peer(options.tokens, options.layers, options.threads);
   result.has_peer = PyTorchTowers::is_installed();
   Progress progress(options.rounds, shows_no_progress(options), "round");
   for (int round = 1; round <= options.rounds; ++round) {
@@ -174,6 +175,7 @@ json peer_json(const Result& result) {
 
 json as_json(const Options& options, const Result& result) {
   return {{"tokens", options.tokens},
+          {"layers", options.layers},
           {"precision", result.precision},
           {"threads", options.threads},
           {"isa", instruction_set()},
@@ -192,7 +194,8 @@ std::string peer_text(const Result& result) {
 }
 
 void print(const Options& options, const Result& result) {
-  std::printf("encoders   of ViT-B/32's size with random weights, %s\n", result.precision.c_str());
+  std::printf("encoders   of ViT-B/32's size with random weights, %d layers, %s\n", options.layers,
+              result.precision.c_str());
   std::printf("runs on    %s, %d thread%s\n", instruction_set().c_str(), options.threads,
               options.threads == 1 ? "" : "s");
   std::printf("text       %.2f ms at least, median %.2f of %d prompts of %d tokens\n", result.text.min(),
@@ -226,6 +229,9 @@ void add_bench_text(CLI::App& bench) {
   const auto options = std::make_shared<Options>();
   command->add_option("--tokens", options->tokens, "Tokens of the prompt, with start and end")
       ->check(CLI::Range(1, kContext))
+      ->capture_default_str();
+  command->add_option("--layers", options->layers, "Layers of each tower")
+      ->check(CLI::Range(1, 100))
       ->capture_default_str();
   command->add_option("--threads", options->threads, "Threads; 0: all")
       ->check(CLI::Range(0, 256))

@@ -73,7 +73,8 @@ open(sys.argv[-1], "w").write(f"{times[0]} {times[1]} {'+'.join(blas) or 'unknow
 
 }  // namespace
 
-PyTorchTowers::PyTorchTowers(int tokens, int threads) : tokens_(tokens), threads_(threads) {
+PyTorchTowers::PyTorchTowers(int tokens, int layers, int threads)
+    : tokens_(tokens), layers_(layers), threads_(threads) {
   std::ofstream(folder_.file("towers.py")) << kScript;
 }
 
@@ -89,8 +90,8 @@ bool PyTorchTowers::is_installed() {
 TowerTimes PyTorchTowers::measure() {
   const std::string result = folder_.file("times");
   Arguments arguments{"/usr/bin/python3", folder_.file("towers.py")};
-  for (const int n : {tokens_, threads_, kTextTower.width, kTextTower.heads, kTextTower.layers,
-                      kVisionTower.width, kVisionTower.heads, kVisionTower.layers, kPatch, kGrid})
+  for (const int n : {tokens_, threads_, kTextTower.width, kTextTower.heads, layers_, kVisionTower.width,
+                      kVisionTower.heads, layers_, kPatch, kGrid})
     arguments.push_back(std::to_string(n));
   arguments.push_back(result);
   run_command(arguments);

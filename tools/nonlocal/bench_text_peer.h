@@ -14,7 +14,7 @@ struct TowerTimes {
 
 class PyTorchTowers {
  public:
-  PyTorchTowers(int tokens, int threads);
+  PyTorchTowers(int tokens, int layers, int threads);
 
   [[nodiscard]] static bool is_installed();
 
@@ -25,7 +25,7 @@ class PyTorchTowers {
   [[nodiscard]] const std::string& products_by() const { return products_by_; }
 
  private:
-  int tokens_, threads_;
+  int tokens_, layers_, threads_;
   std::string products_by_;
   TemporaryFolder folder_;
 };

@@ -34,9 +34,9 @@ class Writer {
     add(name + ".weight", {outputs, inputs}, 1 / std::sqrt(static_cast<float>(inputs)));
     add(name + ".bias", {outputs}, 0.1F);
   }
-  void add_tower(const std::string& name, const ClipTower& tower) {
+  void add_tower(const std::string& name, const ClipTower& tower, int layers) {
     const auto width = static_cast<std::uint64_t>(tower.width);
-    for (int i = 0; i < tower.layers; ++i) {
+    for (int i = 0; i < layers; ++i) {
       const std::string block = name + ".encoder.layers." + std::to_string(i) + ".";
       for (const char* part : {"q_proj", "k_proj", "v_proj", "out_proj"})
         add_linear(block + "self_attn." + part, width, width);
@@ -61,20 +61,20 @@ nlohmann::json tower_json(const ClipTower& tower) {
 
 }  // namespace
 
-void write_random_clip(const std::filesystem::path& folder) {
+void write_random_clip(const std::filesystem::path& folder, int layers) {
   constexpr std::uint64_t kTextWidth = kTextTower.width;
   constexpr std::uint64_t kVisionWidth = kVisionTower.width;
   Writer writer;
   writer.add("text_model.embeddings.token_embedding.weight", {kVocabulary, kTextWidth}, 0.5F);
   writer.add("text_model.embeddings.position_embedding.weight", {kContext, kTextWidth}, 0.3F);
-  writer.add_tower("text_model", kTextTower);
+  writer.add_tower("text_model", kTextTower, layers);
   writer.add_norm("text_model.final_layer_norm", kTextWidth);
   writer.add("text_projection.weight", {kEmbedding, kTextWidth}, 0.05F);
   writer.add("vision_model.embeddings.class_embedding", {kVisionWidth}, 0.5F);
   writer.add("vision_model.embeddings.patch_embedding.weight", {kVisionWidth, 3, kPatch, kPatch}, 0.03F);
   writer.add("vision_model.embeddings.position_embedding.weight", {kGrid * kGrid + 1, kVisionWidth}, 0.3F);
   writer.add_norm("vision_model.pre_layrnorm", kVisionWidth);
-  writer.add_tower("vision_model", kVisionTower);
+  writer.add_tower("vision_model", kVisionTower, layers);
   writer.add_norm("vision_model.post_layernorm", kVisionWidth);
   writer.add("visual_projection.weight", {kEmbedding, kVisionWidth}, 0.05F);
   writer.write(folder / "model.safetensors");
