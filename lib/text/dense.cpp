@@ -161,15 +161,18 @@ void multiply_all(const DensePass& p, float* sums) {
   }
 }
 
-void run_dense(const DensePass& p, float* sums) {
+void multiply_all(const DensePass& p, float* sums) {
 #if NONLOCAL_ATTENTION_BFLOAT16
   if (p.is_bfloat16) {
     multiply_all<kernels::PairProduct>(p, sums);
-  } else  // NOLINT: what follows
-#endif
-  {
-    multiply_all<kernels::FloatProduct>(p, sums);
+    return;
   }
+#endif
+  multiply_all<kernels::FloatProduct>(p, sums);
+}
+
+void run_dense(const DensePass& p, float* sums) {
+  multiply_all(p, sums);
   for (int r = 0; r < p.in.rows; ++r) {
     finish_row(p, sums + static_cast<ptrdiff_t>(r) * kBlock, p.out.row(r));
   }

@@ -7,6 +7,8 @@
 #include <fstream>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <numeric>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -17,6 +19,7 @@
 #include "nonlocal/text_encoder.h"
 #include "nonlocal/vision_encoder.h"
 #include "random_matrix.h"
+#include "reference/transformer.h"
 
 namespace nonlocal {
 namespace {
@@ -40,6 +43,7 @@ std::vector<float> values(const Safetensors& file, const std::string& name) {
 
 // Models that a test changes.
 struct Model {
+  Model() = default;
   explicit Model(const std::string& path) {
     const Safetensors file(path);
     metadata = file.metadata();
@@ -165,6 +169,78 @@ TEST_F(EncoderTest, VisionIsPyTorchs) {
   if (is_supported(AttentionPrecision::kBfloat16)) {
     VisionEncoder encoder(kVision, {AttentionPrecision::kBfloat16});
     expect_vision(encoder, expected, kNearInBfloat16);
+  }
+}
+
+// A text tower of random weights; `size` scales those of fc1, so that activations go far to both sides.
+Model random_tower(const reference::TransformerShape& s, int vocabulary, int context, float size,
+                   reference::Tensors& tensors) {
+  std::mt19937 random(1);
+  Model model;
+  const auto add = [&](const std::string& name, std::vector<int> shape, float deviation, float middle = 0) {
+    std::normal_distribution<float> normal(middle, deviation);
+    NamedTensor t{name, {shape.begin(), shape.end()}, {}};
+    const int count = std::accumulate(shape.begin(), shape.end(), 1, std::multiplies<>());
+    for (int i = 0; i < count; ++i) {
+      t.values.push_back(normal(random));
+    }
+    tensors[name] = t.values;
+    model.tensors.push_back(t);
+  };
+  const auto add_linear = [&](const std::string& name, int outputs, int inputs, float scale) {
+    add(name + ".weight", {outputs, inputs}, scale / std::sqrt(static_cast<float>(inputs)));
+    add(name + ".bias", {outputs}, 0.3F * scale);
+  };
+  const auto add_norm = [&](const std::string& name) {
+    add(name + ".weight", {s.width}, 0.3F, 1);
+    add(name + ".bias", {s.width}, 0.3F);
+  };
+  add("text_model.embeddings.token_embedding.weight", {vocabulary, s.width}, 1);
+  add("text_model.embeddings.position_embedding.weight", {context, s.width}, 1);
+  for (int i = 0; i < s.layers; ++i) {
+    const std::string block = "text_model.encoder.layers." + std::to_string(i) + ".";
+    for (const char* part : {"q_proj", "k_proj", "v_proj", "out_proj"}) {
+      add_linear(block + "self_attn." + part, s.width, s.width, 1);
+    }
+    add_norm(block + "layer_norm1");
+    add_norm(block + "layer_norm2");
+    add_linear(block + "mlp.fc1", s.hidden, s.width, size);
+    add_linear(block + "mlp.fc2", s.width, s.hidden, 1 / size);
+  }
+  add_norm("text_model.final_layer_norm");
+  model.metadata["config"] = json{
+      {"num_attention_heads", s.heads},
+      {"hidden_act", s.is_quick ? "quick_gelu" : "gelu"},
+      {"layer_norm_eps", s.epsilon},
+      {"causal", s.is_causal}}.dump();
+  return model;
+}
+
+// Rows and columns that fill no block, one row, more rows than a task takes; small, usual and far
+// activations.
+TEST_F(EncoderTest, TextIsTheFormula) {
+  const reference::TransformerShape shapes[] = {{1, 1, 1, 1, true, true, 1e-5},
+                                                {7, 3, 2, 7, false, false, 1e-2},
+                                                {33, 65, 1, 3, true, false, 1e-5},
+                                                {64, 128, 2, 2, false, true, 1e-5},
+                                                {130, 97, 1, 5, true, true, 1e-6}};
+  for (const reference::TransformerShape& shape : shapes) {
+    for (const float size : {0.01F, 1.0F, 40.0F}) {
+      reference::Tensors tensors;
+      TextEncoder encoder(write("model.safetensors", random_tower(shape, 9, 150, size, tensors)));
+      for (const int count : {1, 2, 11, 12, 13, 25, 64, 65, 150}) {
+        std::vector<std::int32_t> ids;
+        for (int i = 0; i < count; ++i) {
+          ids.push_back(i * 5 % 9);
+        }
+        std::vector<double> expected;
+        for (const reference::Row& row : reference::text_tower(tensors, shape, ids)) {
+          expected.insert(expected.end(), row.begin(), row.end());
+        }
+        EXPECT_LT(relative_error(run_text(encoder, ids).tokens, expected), kNear)
+            << shape.width << " " << size << " " << count;
+      }
+    }
   }
 }
 
