@@ -19,6 +19,7 @@ class Checkpoint {
 
   [[nodiscard]] bool has(const std::string& name) const { return find(name) != nullptr; }
   // Throw ModelError, naming the file, as Safetensors does.
+  [[nodiscard]] const std::string& path_of(const std::string& name) const { return file_of(name).path(); }
   [[nodiscard]] const model::Shape& shape(const std::string& name) const;
   [[nodiscard]] std::vector<float> floats(const std::string& name, const model::Shape& expected) const;
 

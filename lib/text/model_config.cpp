@@ -108,9 +108,10 @@ std::string TowerConfig::text(const char* key, const std::string& standard) cons
 int dimension(const Checkpoint& file, const std::string& tensor, std::size_t rank, std::size_t at, int most) {
   const model::Shape& shape = file.shape(tensor);
   if (shape.size() != rank || shape[at] < 1 || shape[at] > static_cast<std::uint64_t>(most)) {
-    throw ModelError(file.path(), "tensor " + in_quotes(tensor) + ": expected " + std::to_string(rank) +
-                                      " dimensions, number " + std::to_string(at) + " of them from 1 to " +
-                                      std::to_string(most) + ", found " + model::to_string(shape));
+    throw ModelError(file.path_of(tensor), "tensor " + in_quotes(tensor) + ": expected " +
+                                               std::to_string(rank) + " dimensions, number " +
+                                               std::to_string(at) + " of them from 1 to " +
+                                               std::to_string(most) + ", found " + model::to_string(shape));
   }
   return static_cast<int>(shape[at]);
 }
