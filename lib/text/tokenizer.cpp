@@ -37,6 +37,7 @@ struct Place {
 // Cuts the text where a marker begins: the first one there, the longest of those that begin at one place.
 std::vector<Part> cut_at(const std::vector<Marker>& markers, std::u32string_view text) {
   std::vector<Place> places;
+  places.reserve(markers.size());
   for (const Marker& marker : markers) {
     places.push_back({&marker, text.find(marker.content)});
   }

@@ -5,8 +5,8 @@
 #include <gtest/gtest.h>
 #include <zlib.h>
 
-#include <chrono>
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -197,10 +197,9 @@ TEST_F(TokenizerTest, AMegabyteTakesLessThanASecond) {
   // One word; equal neighbours; marks in the wrong order; tokens; lines.
   for (const char* text : {"abcdefghij", "a", "\u0301\u0323", "<|startoftext|>", "warm\n"}) {
     const std::string all = repeated(text);
-    const auto start = std::chrono::steady_clock::now();
+    const std::clock_t start = std::clock();  // the processor's time: other programs are of no matter
     EXPECT_GT(tokenizer.tokenize(all).ids.size(), 1000U);
-    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-    EXPECT_LT(seconds.count(), 1) << text;
+    EXPECT_LT(static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC, 1) << text;
   }
 }
 

@@ -220,24 +220,25 @@ VISION = {"hidden_size": 768, "intermediate_size": 3072, "num_hidden_layers": 12
           "image_size": 224, "hidden_act": "quick_gelu", "layer_norm_eps": 1e-5, "projection_dim": 512}
 
 
-def compare(program: str) -> None:
+def compare(program: str, layers: int) -> None:
+    text_config, vision_config = (config | {"num_hidden_layers": layers} for config in (TEXT, VISION))
     random = Random(1)
-    random.add_text(TEXT)
-    random.add_vision(VISION)
+    random.add_text(text_config)
+    random.add_vision(vision_config)
     ids = [49406, *range(1000, 40000, 3900), 49407]
     with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as name:
         folder = Path(name)
         safetensors.save(folder / "model.safetensors", random.tensors, {"made by": "tests/parity/encoders.py"})
-        (folder / "config.json").write_text(json.dumps({"text_config": TEXT, "vision_config": VISION}))
+        (folder / "config.json").write_text(json.dumps({"text_config": text_config, "vision_config": vision_config}))
         torch.manual_seed(1)
         rgb = torch.rand(3, 224, 224)
         safetensors.save(folder / "inputs", arrays({"ids": torch.tensor(ids), "rgb": rgb}), {})
         subprocess.run([program, name, str(folder / "inputs"), str(folder / "outputs")], check=True)
         found, _ = safetensors.load(folder / "outputs")
     weights = weights_of(random.tensors, torch.float32)
-    tokens, pooled = text_tower(weights, TEXT, ids, 49407)
+    tokens, pooled = text_tower(weights, text_config, ids, 49407)
     expected = {f"text.{k}": v for k, v in {"tokens": tokens, "pooled": pooled}.items()}
-    expected |= {f"vision.{k}": v for k, v in vision_tower(weights, VISION, rgb).items()}
+    expected |= {f"vision.{k}": v for k, v in vision_tower(weights, vision_config, rgb).items()}
     worst = 0.0
     for key, tensor in arrays(expected).items():
         error = float(np.abs(found[key].reshape(tensor.shape) - tensor).max() / np.abs(tensor).max())
@@ -250,13 +251,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("make").add_argument("folder", nargs="?", type=Path, default=FOLDER)
-    commands.add_parser("compare").add_argument("program")
+    other = commands.add_parser("compare")
+    other.add_argument("program")
+    other.add_argument("--layers", type=int, default=12)
     options = parser.parse_args()
     torch.set_grad_enabled(False)
     if options.command == "make":
         make(options.folder)
     else:
-        compare(options.program)
+        compare(options.program, options.layers)
 
 
 if __name__ == "__main__":
