@@ -274,8 +274,13 @@ void write_safetensors(const std::string& path, const std::map<std::string, std:
   write(text.size(), 8);
   file << text;
   for (const NamedTensor& t : tensors) {
-    for (const float value : t.values) {
-      write(std::bit_cast<std::uint32_t>(value), 4);
+    if constexpr (std::endian::native == std::endian::little) {
+      file.write(reinterpret_cast<const char*>(t.values.data()),
+                 static_cast<std::streamsize>(4 * t.values.size()));
+    } else {
+      for (const float value : t.values) {
+        write(std::bit_cast<std::uint32_t>(value), 4);
+      }
     }
   }
   if (!file.flush()) {

@@ -11,6 +11,7 @@
 #include "bench_attention.h"
 #include "bench_frames.h"
 #include "bench_peers.h"
+#include "bench_text.h"
 #include "chart.h"
 #include "commands.h"
 #include "failure.h"
@@ -471,6 +472,7 @@ void add_bench(CLI::App& app) {
   bench->require_subcommand(1);
   add_denoise(*bench);
   add_bench_attention(*bench);
+  add_bench_text(*bench);
 }
 
 }  // namespace nonlocal::tools

@@ -10,5 +10,7 @@ void add_clip(CLI::App& app);
 void add_bench(CLI::App& app);
 void add_evaluate(CLI::App& app);
 void add_inspect(CLI::App& app);
+void add_tokenize(CLI::App& app);
+void add_embed(CLI::App& app);
 
 }  // namespace nonlocal::tools

@@ -1,12 +1,12 @@
 // nonlocal inspect: what a model file holds.
 #include <CLI/CLI.hpp>
-#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "commands.h"
+#include "model_file.h"
 #include "nonlocal/network.h"
 #include "text.h"
 
@@ -19,11 +19,6 @@ struct InspectOptions {
   std::string model;
   bool as_json = false;
 };
-
-std::string file_of(const std::string& model) {
-  std::error_code error;
-  return std::filesystem::exists(model, error) ? model : find_model(model);
-}
 
 // Text from the file: control characters are escaped.
 std::string shown(const std::string& text) {
@@ -131,7 +126,7 @@ json model_json(const std::string& file, const ModelSummary& model) {
 }
 
 void run(const InspectOptions& options) {
-  const std::string file = file_of(options.model);
+  const std::string file = model_file(options.model);
   const ModelSummary model = summarise_model(file);
   if (options.as_json) {
     std::cout << model_json(file, model).dump(2, ' ', false, json::error_handler_t::replace) << std::endl;

@@ -1,5 +1,5 @@
 // nonlocal: denoises video files, makes the noisy clip to try it on, measures the library's speed and
-// quality, and shows what model files hold.
+// quality, shows what model files hold, and turns prompts into tokens and embeddings.
 
 #include <CLI/CLI.hpp>
 #include <iostream>
@@ -29,6 +29,8 @@ int main(int argc, char** argv) {
   nonlocal::tools::add_bench(app);
   nonlocal::tools::add_evaluate(app);
   nonlocal::tools::add_inspect(app);
+  nonlocal::tools::add_tokenize(app);
+  nonlocal::tools::add_embed(app);
   try {
     app.parse(argc, argv);
     return 0;

@@ -1,0 +1,114 @@
+// nonlocal tokenize, embed and bench text.
+#include <fstream>
+#include <iterator>
+
+#include "support.h"
+
+namespace {
+
+using nlohmann::json;
+
+const std::string kVocabulary = PARITY_FOLDER "/tokenizer.json";
+const std::string kModel = PARITY_FOLDER "/text_clip.safetensors";
+
+class TextTest : public ToolTest {
+ protected:
+  static void expect_failure(const std::string& command, const std::string& words) {
+    const Outcome outcome = run("$TOOL " + command);
+    EXPECT_EQ(outcome.status, 1) << command;
+    EXPECT_EQ(std::ranges::count(outcome.err, '\n'), 1) << outcome.err;
+    EXPECT_NE(outcome.err.find(words), std::string::npos) << outcome.err;
+    EXPECT_EQ(outcome.out, "");
+  }
+};
+
+// The header of a safetensors file.
+json header_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  const std::string all{std::istreambuf_iterator<char>(file), {}};
+  std::size_t length = 0;
+  for (std::size_t i = 0; i < 8; ++i) {
+    length |= static_cast<std::size_t>(static_cast<unsigned char>(all.at(i))) << (8 * i);
+  }
+  return json::parse(all.substr(8, length));
+}
+
+TEST_F(TextTest, TokenizePrintsNumbersAndPieces) {
+  EXPECT_EQ(must("$TOOL tokenize --model " + kVocabulary + " 'warm\nSUNSET'"),
+            "    762  <|startoftext|>\n    752  warm</w>\n    747  sunset</w>\n    763  <|endoftext|>\n");
+}
+
+TEST_F(TextTest, TokenizeAsJson) {
+  const json all =
+      json::parse(must("$TOOL tokenize --json --context 3 --model " + kModel + " 'warm sunset'"));
+  EXPECT_EQ(all["ids"], (json{762, 752, 763}));
+  EXPECT_EQ(all["pieces"], (json{"<|startoftext|>", "warm</w>", "<|endoftext|>"}));
+  EXPECT_EQ(all["cut"], 1);
+  EXPECT_EQ(all["invalid_utf8"], 0);
+  EXPECT_EQ(all["vocabulary"], 764);
+  EXPECT_EQ(json::parse(must("$TOOL tokenize --json --model " + kVocabulary + " $'a\\xff'"))["invalid_utf8"],
+            1);
+}
+
+TEST_F(TextTest, WhatOfAPromptDoesNotCountIsTold) {
+  const Outcome cut = run("$TOOL tokenize --context 3 --model " + kVocabulary + " 'warm sunset'");
+  EXPECT_EQ(cut.status, 0);
+  EXPECT_NE(cut.err.find("last 1 token"), std::string::npos) << cut.err;
+  const Outcome invalid = run("$TOOL embed $'a\\xff b\\xff' -o e.safetensors --model " + kModel);
+  EXPECT_EQ(invalid.status, 0);
+  EXPECT_NE(invalid.err.find("2 places"), std::string::npos) << invalid.err;
+  EXPECT_EQ(header_of("e.safetensors")["__metadata__"]["prompt"], "a\uFFFD b\uFFFD");
+}
+
+TEST_F(TextTest, EmbedWritesTokensAndPooled) {
+  const std::string out = must("$TOOL embed 'a warm sunset' --model " + kModel + " -o e.safetensors");
+  EXPECT_EQ(out, "e.safetensors: 5 tokens of 24 channels, pooled to 10\n");
+  const json header = header_of("e.safetensors");
+  EXPECT_EQ(header["tokens"]["shape"], (json{5, 24}));
+  EXPECT_EQ(header["pooled"]["shape"], (json{10}));
+  EXPECT_EQ(header["__metadata__"]["prompt"], "a warm sunset");
+  EXPECT_EQ(header["__metadata__"]["model"], kModel);
+  EXPECT_EQ(header["__metadata__"]["ids"], "762 320 752 747 763");
+  must("$TOOL embed '' --model " + kModel + " -o empty.safetensors");
+  EXPECT_EQ(header_of("empty.safetensors")["tokens"]["shape"], (json{2, 24}));
+}
+
+TEST_F(TextTest, FailuresAreOneLine) {
+  expect_failure("tokenize a --model none", "none.safetensors: expected in one of these folders");
+  expect_failure("tokenize a --model .", "expected tokenizer.json");
+  expect_failure("embed a --model " + kVocabulary + " -o e.safetensors", "tokenizer.json: ");
+  expect_failure("embed a --model . -o e.safetensors", "expected model.safetensors");
+  expect_failure("embed a --model " + kModel + " -o none/e.safetensors", "no such folder");
+  EXPECT_EQ(files().size(), 0U);  // nothing half done
+  EXPECT_EQ(run("$TOOL embed a").status, 2);
+}
+
+TEST_F(TextTest, BenchReportsBothTowers) {
+  const json result =
+      json::parse(must("$TOOL bench text --layers 1 --tokens 5 --threads 2 --seconds 0 --json"));
+  EXPECT_EQ(result["tokens"], 5);
+  EXPECT_EQ(result["layers"], 1);
+  EXPECT_EQ(result["precision"], "f32");
+  EXPECT_TRUE(result["peers"].is_null());
+  for (const char* tower : {"text", "vision"}) {
+    EXPECT_EQ(result[tower]["calls"], 3);
+    EXPECT_GT(result[tower]["ms_min"], 0.0);
+    EXPECT_GE(result[tower]["ms_median"], result[tower]["ms_min"]);
+  }
+}
+
+TEST_F(TextTest, BenchMeasuresPyTorchInTurn) {
+  const json result = json::parse(must("$TOOL bench text --layers 1 --peers --rounds 1 --json"));
+  const json peer = result["peers"]["pytorch"];
+  if (peer.is_null()) {
+    GTEST_SKIP() << "no PyTorch";
+  }
+  ASSERT_TRUE(peer.contains("text")) << peer;
+  EXPECT_EQ(peer["measurements"], 1);
+  for (const char* tower : {"text", "vision"}) {
+    const double ratio = peer[tower]["ms_min"].get<double>() / result[tower]["ms_min"].get<double>();
+    EXPECT_NEAR(peer[tower]["ratio"], ratio, 1e-6 * ratio);
+  }
+}
+
+}  // namespace

@@ -1,0 +1,78 @@
+// nonlocal embed: a prompt's embedding, as a file.
+#include <nonlocal/text_encoder.h>
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "commands.h"
+#include "model/safetensors.h"
+#include "model_file.h"
+#include "partial_file.h"
+#include "prompt.h"
+#include "text.h"
+
+namespace nonlocal::tools {
+namespace {
+
+struct EmbedOptions {
+  std::string text;
+  std::string model = kTextModel;
+  std::string output;
+  std::string precision = "f32";
+};
+
+std::map<std::string, std::string> metadata_of(const EmbedOptions& options, const TextEmbedding& embedding) {
+  std::string ids;
+  for (const int id : embedding.ids) ids += (ids.empty() ? "" : " ") + std::to_string(id);
+  return {{"format", "nonlocal.embedding"},  {"version", "1"},
+          {"prompt", as_utf8(options.text)}, {"model", as_utf8(options.model)},
+          {"precision", options.precision},  {"ids", ids}};
+}
+
+void write(const std::string& path, const EmbedOptions& options, const TextEmbedding& embedding) {
+  const auto size = [](auto n) { return static_cast<std::uint64_t>(n); };
+  model::write_safetensors(path, metadata_of(options, embedding),
+                           {{"tokens", {size(embedding.ids.size()), size(embedding.width)}, embedding.tokens},
+                            {"pooled", {size(embedding.pooled.size())}, embedding.pooled}});
+}
+
+void run(const EmbedOptions& options) {
+  PartialFile file(options.output);
+  const auto precision =
+      options.precision == "bf16" ? AttentionPrecision::kBfloat16 : AttentionPrecision::kFloat32;
+  TextEncoder encoder(model_file(options.model), {.precision = precision});
+  const TextEmbedding embedding = encoder.encode(options.text);
+  write(file.path().string(), options, embedding);
+  file.commit();
+  std::cout << formatted("%s: %zu tokens of %d channels, pooled to %zu", options.output.c_str(),
+                         embedding.ids.size(), embedding.width, embedding.pooled.size())
+            << std::endl;
+  warn_of(embedding.cut, embedding.invalid);
+}
+
+}  // namespace
+
+void add_embed(CLI::App& app) {
+  auto* command = app.add_subcommand("embed", "Write a prompt's embedding: tokens and pooled");
+  command->footer(
+      "The file is a safetensors file with \"tokens\" (tokens x channels, after the last norm) and "
+      "\"pooled\"\n"
+      "(projected, not normalised), both F32; its metadata say the prompt, its tokens and the model.");
+  const auto options = std::make_shared<EmbedOptions>();
+  command->add_option("TEXT", options->text, "A prompt")->required();
+  command
+      ->add_option("--model", options->model,
+                   "A folder as Hugging Face's, a .safetensors file, or the name of a model of the library")
+      ->capture_default_str();
+  command->add_option("-o,--output", options->output, "The .safetensors file to write")->required();
+  command->add_option("--precision", options->precision, "What is multiplied; bf16 where the CPU has it")
+      ->check(CLI::IsMember({"f32", "bf16"}))
+      ->capture_default_str();
+  command->callback([options] { run(*options); });
+}
+
+}  // namespace nonlocal::tools

@@ -1,0 +1,24 @@
+#include "prompt.h"
+
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+namespace nonlocal::tools {
+
+std::string as_utf8(const std::string& text) {
+  using nlohmann::json;
+  return json::parse(json(text).dump(-1, ' ', false, json::error_handler_t::replace)).get<std::string>();
+}
+
+void warn_of(std::size_t cut, std::size_t invalid) {
+  if (cut > 0) {
+    std::cerr << "nonlocal: the model has no room for the prompt's last " << cut << " token"
+              << (cut == 1 ? "" : "s") << ", which " << (cut == 1 ? "is" : "are") << " left out" << std::endl;
+  }
+  if (invalid > 0) {
+    std::cerr << "nonlocal: the prompt is not UTF-8 in " << invalid << " place" << (invalid == 1 ? "" : "s")
+              << ", read as U+FFFD" << std::endl;
+  }
+}
+
+}  // namespace nonlocal::tools

@@ -1,0 +1,70 @@
+// nonlocal tokenize: the tokens of a text.
+#include <nonlocal/tokenizer.h>
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "commands.h"
+#include "model_file.h"
+#include "prompt.h"
+#include "text.h"
+
+namespace nonlocal::tools {
+namespace {
+
+using nlohmann::json;
+
+struct TokenizeOptions {
+  std::string text;
+  std::string model = kTextModel;
+  int context = 0;
+  bool as_json = false;
+};
+
+void print_json(const TokenizeOptions& options, const Tokenizer& tokenizer, const TokenizedText& found) {
+  json pieces = json::array();
+  for (const int id : found.ids) pieces.push_back(tokenizer.piece(id));
+  const json result = {{"text", options.text},
+                       {"ids", found.ids},
+                       {"pieces", pieces},
+                       {"cut", found.cut},
+                       {"invalid_utf8", found.invalid},
+                       {"vocabulary", tokenizer.size()}};
+  std::cout << result.dump(2, ' ', false, json::error_handler_t::replace) << std::endl;
+}
+
+void run(const TokenizeOptions& options) {
+  const Tokenizer tokenizer(model_file(options.model));
+  const TokenizedText found = tokenizer.tokenize(options.text, options.context);
+  if (options.as_json) {
+    print_json(options, tokenizer, found);
+    return;
+  }
+  for (const int id : found.ids) std::cout << formatted("%7d  %s", id, tokenizer.piece(id).c_str()) << "\n";
+  std::cout.flush();
+  warn_of(found.cut, found.invalid);
+}
+
+}  // namespace
+
+void add_tokenize(CLI::App& app) {
+  auto* command = app.add_subcommand("tokenize", "Print the tokens of a text, as text encoders take them");
+  const auto options = std::make_shared<TokenizeOptions>();
+  command->add_option("TEXT", options->text, "A prompt")->required();
+  command
+      ->add_option(
+          "--model", options->model,
+          "A folder with tokenizer.json, vocab.json and merges.txt or a list of merges, one of these "
+          "files, a model's .safetensors, or the name of a model of the library")
+      ->capture_default_str();
+  command->add_option("--context", options->context, "Tokens at the most; 0: all")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command->add_flag("--json", options->as_json, "As JSON");
+  command->callback([options] { run(*options); });
+}
+
+}  // namespace nonlocal::tools
