@@ -65,9 +65,8 @@ std::array<double, 3> luma_weights(ColourMatrix matrix) {
 ColourSpace colour_space(const ColourFormat& format) {
   const std::array<double, 3> weights = luma_weights(format.matrix);
   const bool is_ycbcr = format.model == ColourModel::kYCbCr;
-  ColourSpace space{is_ycbcr ? from_ycbcr(weights) : kIdentity,
-                    {0, 0, 0},
-                    is_ycbcr ? to_ycbcr(weights) : kIdentity};
+  ColourSpace space{
+      is_ycbcr ? from_ycbcr(weights) : kIdentity, {0, 0, 0}, is_ycbcr ? to_ycbcr(weights) : kIdentity};
   if (format.model == ColourModel::kGray) {
     space.from_rgb = {weights, weights, weights};
   }

@@ -249,8 +249,8 @@ void fold_key(const grade::ModelWeights& model, const Layer& layer, int head, co
   const int inputs = layer.query.inputs;
   for (int f = 0; f < inputs; ++f) {
     std::vector<double>& part = f < features ? to.key : f < features + places ? to.key_x : to.key_y;
-    part.push_back(column(
-        [&](int o) { return layer.query.weight[static_cast<std::size_t>(o) * inputs + f]; }));
+    part.push_back(
+        column([&](int o) { return layer.query.weight[static_cast<std::size_t>(o) * inputs + f]; }));
   }
   to.key.push_back(column([&](int o) { return layer.query.bias[o]; }));
 }
@@ -263,8 +263,8 @@ void fold_value(const grade::ModelWeights& model, const Layer& layer, int head, 
   for (int c = 0; c < kColours; ++c) {
     double sum = 0;
     for (int i = 0; i < dim; ++i) {
-      sum += layer.output.weight[static_cast<std::size_t>(c) * layer.output.inputs + head * dim + i] *
-             value[i];
+      sum +=
+          layer.output.weight[static_cast<std::size_t>(c) * layer.output.inputs + head * dim + i] * value[i];
     }
     squares += sum * sum;
     to.value.push_back(sum + layer.output.bias[c] / model.heads);
@@ -272,9 +272,7 @@ void fold_value(const grade::ModelWeights& model, const Layer& layer, int head, 
   to.effects.push_back(std::sqrt(squares));
 }
 
-void narrow(const std::vector<double>& from, std::vector<float>& to) {
-  to.assign(from.begin(), from.end());
-}
+void narrow(const std::vector<double>& from, std::vector<float>& to) { to.assign(from.begin(), from.end()); }
 
 void make_floats(const grade::Folded& folded, grade::FoldedLayer& layer) {
   narrow(layer.key, layer.key_f);

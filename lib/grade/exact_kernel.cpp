@@ -19,7 +19,8 @@ namespace lanes = nonlocal::attention::HWY_NAMESPACE;
 
 // A block of pixels is attention's block of queries, a pixel in each lane.
 constexpr int kBlock = lanes::kBlock;
-constexpr int kBlocksATile = 3;  // two of luma, one of chroma
+constexpr int kBlocks = 1 + kBlock % 2;    // of a chunk, which is even
+constexpr int kBlocksATile = 3 * kBlocks;  // two chunks of luma, one of chroma
 
 // A task's working memory: rows of lanes, but for the keys.
 struct ExactScratch {
@@ -48,9 +49,9 @@ std::size_t cut(const Folded& f, float* memory, ExactScratch& s) {
   s.sums = take(std::size_t{4} * kBlock);
   s.keys = take(rows * f.depth());
   s.places_x = take(f.frequencies == 0 ? 0 : rows * kBlocksATile * kBlock);
-  float* const level = take(rows_floats(2 * kBlock));
+  float* const level = take(rows_floats(2 * kBlocks * kBlock));
   if (memory != nullptr) {
-    s.rows = make_rows(level, 2 * kBlock);
+    s.rows = make_rows(level, 2 * kBlocks * kBlock);
   }
   return used;
 }
@@ -62,9 +63,10 @@ std::size_t exact_scratch_floats(const Folded& f) {
 
 class ExactMapper {
  public:
-  static constexpr int kChunk = kBlock;
+  static constexpr int kChunk = kBlocks * kBlock;
 
-  ExactMapper(const ExactJob& job, float strength, float* scratch) : job_(job), f_(*job.folded), strength_(strength) {
+  ExactMapper(const ExactJob& job, float strength, float* scratch)
+      : job_(job), f_(*job.folded), strength_(strength) {
     cut(f_, scratch, s_);
     std::fill_n(s_.features + static_cast<ptrdiff_t>(f_.depth() - 1) * kBlock, kBlock, 1.0F);
     float* keys = s_.keys;
@@ -80,8 +82,9 @@ class ExactMapper {
     tile_x_ = tile.x;
     half_x_ = frame.half_x;
     for (int block = 0; f_.frequencies > 0 && block < kBlocksATile; ++block) {
-      const bool is_chroma = block == 2;
-      const int x = is_chroma ? tile.x >> half_x_ : tile.x + block * kBlock;
+      const bool is_chroma = block >= 2 * kBlocks;
+      const int x =
+          is_chroma ? (tile.x >> half_x_) + (block - 2 * kBlocks) * kBlock : tile.x + block * kBlock;
       if (!is_chroma || frame.is_subsampled()) {
         const float* from = job_.places.x[is_chroma ? 1 : 0] + x;
         for (int i = 0; i < 2 * f_.frequencies; ++i) {
@@ -104,13 +107,16 @@ class ExactMapper {
   }
 
   void map(const std::array<float*, 3>& level, int count, int x, int y, Sampling sampling) {
-    static_cast<void>(count);  // lanes beyond it are calculated and left alone
     const bool is_chroma = sampling == Sampling::kChroma;
     const bool has_own_columns = is_chroma && half_x_ != 0;
     if (f_.frequencies > 0) {
       set_row(job_.places.y[is_chroma ? 1 : 0] + static_cast<ptrdiff_t>(y) * 2 * f_.frequencies);
     }
-    add_change(level, has_own_columns ? 2 : (x - tile_x_) / kBlock, sampling);
+    const int first = has_own_columns ? 2 * kBlocks : (x - tile_x_) / kBlock;
+    // Lanes beyond `count` are calculated, and go nowhere.
+    for (int i = 0; i * kBlock < count; ++i) {
+      add_change({level[0] + i * kBlock, level[1] + i * kBlock, level[2] + i * kBlock}, first + i, sampling);
+    }
   }
 
   void add_change(const std::array<float*, 3>& level, int block, Sampling sampling) {
@@ -154,8 +160,7 @@ class ExactMapper {
   }
 
   [[nodiscard]] float* columns_of(int block, std::size_t layer) const {
-    return s_.places_x +
-           (static_cast<std::size_t>(block) * f_.layers.size() + layer) * f_.rows() * kBlock;
+    return s_.places_x + (static_cast<std::size_t>(block) * f_.layers.size() + layer) * f_.rows() * kBlock;
   }
 
   // Scores begin with what the columns add to them.
@@ -318,7 +323,7 @@ void exact_map(const ExactJob& job, const std::array<float*, 3>& level, int coun
 }
 
 ExactKernels instruction_set_exact_kernels() {
-  return {kBlock, &exact_scratch_floats, &exact_grade, &exact_sample, &exact_map};
+  return {ExactMapper::kChunk, &exact_scratch_floats, &exact_grade, &exact_sample, &exact_map};
 }
 
 }  // namespace nonlocal::grade::HWY_NAMESPACE

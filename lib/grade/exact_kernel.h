@@ -33,8 +33,8 @@ struct ExactKernels {
   int chunk;  // pixels that are mapped together: tiles are to be twice as wide
   std::size_t (*scratch_floats)(const Folded& folded);
   void (*grade)(const FrameJob& frame, const ExactJob& job, const Tile& tile, float* scratch);
-  // The change, in levels, at nodes first .. first + count - 1 of the lattice of n x n x n colours, at a place
-  // whose features are x and y. `change` is 3 channels, lattice_stride(n) apart.
+  // The change, in levels, at nodes first .. first + count - 1 of the lattice of n x n x n colours, at a
+  // place whose features are x and y. `change` is 3 channels, lattice_stride(n) apart.
   void (*sample)(const ExactJob& job, int n, int first, int count, const float* x, const float* y,
                  float* change, float* scratch);
   // The same at given levels, which the changes are added to.

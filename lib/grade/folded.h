@@ -1,7 +1,7 @@
 // A model that has read its prompt: what is left to do for each pixel.
 //
-// Scores of a head's tokens are key . [features of the colour, 1] + x and y's terms, in units of log2: log2(e)
-// and 1 / √d are in them. What a head changes is softmax(scores) value.
+// Scores of a head's tokens are key . [features of the colour, 1] + x and y's terms, in units of log2:
+// log2(e) and 1 / √d are in them. What a head changes is softmax(scores) value.
 #pragma once
 
 #include <array>

@@ -213,7 +213,8 @@ void FrameGrader::State::write_chroma_apart(FrameJob& job) {
     return;
   }
   const Plane& like = job.out[1];
-  const std::size_t row = round_up(static_cast<std::size_t>(like.width) * like.bytes_per_sample(), std::size_t{64});
+  const std::size_t row =
+      round_up(static_cast<std::size_t>(like.width) * like.bytes_per_sample(), std::size_t{64});
   const std::size_t size = row * like.height;
   if (chroma.size() < 2 * size) {
     chroma.resize(2 * size);
@@ -329,7 +330,8 @@ void FrameGrader::State::run_exact(FrameJob job, const ColourFormat& format, con
   make_places(job, folded.frequencies, exact_job.places);
   reserve_scratch(exact.scratch_floats(folded), threads);
   cut_even_tiles(job, 2 * exact.chunk);
-  run_tiles(job, threads, [&](const Tile& tile, float* memory) { exact.grade(job, exact_job, tile, memory); });
+  run_tiles(job, threads,
+            [&](const Tile& tile, float* memory) { exact.grade(job, exact_job, tile, memory); });
 }
 
 // ------------------------------------------------------------------------------------------------- baked
@@ -385,10 +387,9 @@ void FrameGrader::State::make_cell(const FrameJob& job, const Shares& shares, in
   const int column = cell(tile.x + tile.width / 2, job.width, l.columns);
   const int row = cell(tile.y + tile.height / 2, job.height, l.rows);
   for (int c = 0; c < job.planes; ++c) {
-    lattice.interleave(
-        corners(l, column, row, c),
-        shares.is_blend ? corners(shares.look[1]->lattices(), column, row, c) : Four{}, shares.weight[1],
-        grade::lattice_stride(l.n), memory + c * table_floats(l.n));
+    lattice.interleave(corners(l, column, row, c),
+                       shares.is_blend ? corners(shares.look[1]->lattices(), column, row, c) : Four{},
+                       shares.weight[1], grade::lattice_stride(l.n), memory + c * table_floats(l.n));
   }
   table.cells = memory;
   for (int chroma = 0; chroma < 2; ++chroma) {

@@ -109,8 +109,8 @@ HWY_INLINE void store_row(const float* from, const Plane& p, int x, int y, int c
 // Three planes of bytes that lie side by side in pixels of 3 or 4 bytes. A fourth byte is that after the
 // three, wherever the pixel begins: of every pixel but the last one of a row it is there.
 struct Packed {
-  int step = 0;        // 0: they do not
-  int first = 0;       // the plane that begins
+  int step = 0;         // 0: they do not
+  int first = 0;        // the plane that begins
   int channel[3] = {};  // which plane each of the bytes is
 };
 
@@ -127,8 +127,7 @@ Packed packed(const std::array<AnyPlane, 3>& p, int planes) {
   int seen = 0;
   for (int c = 0; c < 3; ++c) {
     const auto at = p[c].data - p[layout.first].data;
-    if (p[c].bit_depth != 8 || p[c].step != step || p[c].stride != p[0].stride || at > 2 ||
-        p[c].shift != 0) {
+    if (p[c].bit_depth != 8 || p[c].step != step || p[c].stride != p[0].stride || at > 2 || p[c].shift != 0) {
       return layout;
     }
     layout.channel[at] = c;

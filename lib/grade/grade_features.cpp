@@ -42,8 +42,7 @@ ColourFeature parse_feature(const std::string& name) {
 }
 
 void colour_features(const std::vector<ColourFeature>& features, const double* colour, double* values) {
-  const double luma =
-      kLumaWeights[0] * colour[0] + kLumaWeights[1] * colour[1] + kLumaWeights[2] * colour[2];
+  const double luma = kLumaWeights[0] * colour[0] + kLumaWeights[1] * colour[1] + kLumaWeights[2] * colour[2];
   const double cb = (colour[2] - luma) / kCbSpan;
   const double cr = (colour[0] - luma) / kCrSpan;
   const double chroma = std::sqrt(cb * cb + cr * cr + kLeastChroma * kLeastChroma);

@@ -14,9 +14,9 @@ inline std::ptrdiff_t lattice_stride(int n) {
   return round_up(static_cast<std::ptrdiff_t>(n) * n * n, std::ptrdiff_t{16});
 }
 
-// A look, as sampled: the change, in levels, at the nodes of a lattice of n x n x n colours, for each place of
-// a grid: [rows][columns][3][lattice_stride(n)]. Node i of an axis is the level 256 i / (n - 1); places are even, the first
-// and the last on the frame's borders.
+// A look, as sampled: the change, in levels, at the nodes of a lattice of n x n x n colours, for each place
+// of a grid: [rows][columns][3][lattice_stride(n)]. Node i of an axis is the level 256 i / (n - 1); places
+// are even, the first and the last on the frame's borders.
 struct Lattices {
   const float* change;
   int n;
@@ -32,9 +32,9 @@ struct Lattices {
   }
 };
 
-// What is read for a pixel: tables of 4 floats a node. Without places one table, of the three channels' change
-// and 0; with places one for each channel, of its change at the four corners of a cell of the grid: upper
-// left, upper right, lower left, lower right.
+// What is read for a pixel: tables of 4 floats a node. Without places one table, of the three channels'
+// change and 0; with places one for each channel, of its change at the four corners of a cell of the grid:
+// upper left, upper right, lower left, lower right.
 struct Table {
   const float* cells = nullptr;  // a table after another, 4 lattice_stride(n) floats apart
   int n = 0;

@@ -25,7 +25,8 @@ using namespace nonlocal;
 constexpr int kRounds = 15;
 
 double now() {
-  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
 }
 
 // A frame in place: planes that look like a picture's.
@@ -40,7 +41,8 @@ class Frame {
         const double y = static_cast<double>(i / step / w) / h;
         seed = seed * 1664525 + 1013904223;
         const double grain = static_cast<double>(seed >> 24) / 32 - 4;
-        const double wave = std::sin(7 * x + phase + 2.0 * static_cast<double>(i % step)) * std::cos(5 * y - phase);
+        const double wave =
+            std::sin(7 * x + phase + 2.0 * static_cast<double>(i % step)) * std::cos(5 * y - phase);
         samples[i] = static_cast<std::byte>(std::lround(125 + 90 * wave + grain));
       }
       return samples.data();
@@ -88,15 +90,15 @@ void measure(int width, int height) {
   std::vector<std::unique_ptr<Frame>> frames;
   std::vector<std::unique_ptr<FrameGrader>> graders;
   for (const bool is_rgb : {false, true}) {
-    const ColourFormat format = is_rgb ? ColourFormat{}
-                                       : ColourFormat{ColourModel::kYCbCr, ColourMatrix::kBt709, ColourRange::kLimited};
+    const ColourFormat format =
+        is_rgb ? ColourFormat{}
+               : ColourFormat{ColourModel::kYCbCr, ColourMatrix::kBt709, ColourRange::kLimited};
     for (const bool has_places : {false, true}) {
       const CrossAttentionFilter filter = filter_of(has_places);
       const CrossAttentionFilter other = filter_of(has_places);
       const auto look = GradeLook::bake(filter, format, {.tolerance = 10});
       const auto to = GradeLook::bake(other, format, {.tolerance = 10});
-      const std::string of =
-          std::string(is_rgb ? "RGBx" : "I420") + (has_places ? ", places" : "        ");
+      const std::string of = std::string(is_rgb ? "RGBx" : "I420") + (has_places ? ", places" : "        ");
       Frame* frame = frames.emplace_back(std::make_unique<Frame>(width, height, is_rgb)).get();
       for (const int threads : {1, 2}) {
         FrameGrader* grader = graders.emplace_back(std::make_unique<FrameGrader>()).get();
@@ -126,8 +128,8 @@ void measure(int width, int height) {
   std::fprintf(stderr, "\r                \r");
   std::printf("%dx%d, %s\n", width, height, instruction_set().c_str());
   for (const Candidate& c : all) {
-    std::printf("  %-22s %d thread%s %8.2f ms %7.1f fps\n", c.name.c_str(), c.threads, c.threads == 1 ? " " : "s",
-                c.least, 1000 / c.least);
+    std::printf("  %-22s %d thread%s %8.2f ms %7.1f fps\n", c.name.c_str(), c.threads,
+                c.threads == 1 ? " " : "s", c.least, 1000 / c.least);
   }
 }
 

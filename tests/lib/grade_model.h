@@ -42,7 +42,7 @@ struct OwnWeights {
 };
 
 struct RandomShape {
-  GradeFeatures features;
+  GradeFeatures features = {};
   int layers = 1;
   int heads = 1;
   int dim = 4;
@@ -154,19 +154,18 @@ inline OwnWeights wishes(const std::vector<std::vector<Wish>>& heads, int freque
 // and a sky that cools towards the top.
 inline OwnWeights like_trained(bool has_places) {
   const Wish none = {{}, 0, 0, 0, {}, -1e3, {}};
-  const std::vector<Wish> tone = {
-      {{}, 0, 0.1, 0.15, {}, 0, {-0.03, 0.01, 0.05}},   // shadows
-      {{}, 0, 0.5, 0.25, {}, 0.5, {0.02, 0.0, -0.02}},  // middle
-      {{}, 0, 0.9, 0.15, {}, 0, {0.06, 0.03, -0.07}},   // lights
-      none};
+  const std::vector<Wish> tone = {{{}, 0, 0.1, 0.15, {}, 0, {-0.03, 0.01, 0.05}},   // shadows
+                                  {{}, 0, 0.5, 0.25, {}, 0.5, {0.02, 0.0, -0.02}},  // middle
+                                  {{}, 0, 0.9, 0.15, {}, 0, {0.06, 0.03, -0.07}},   // lights
+                                  none};
   const std::vector<Wish> hue = {{{0.25, 0.45, 0.2}, 0.18, 0, 0, {}, 2.5, {-0.08, 0.02, 0.09}},  // greens
                                  {{0.8, 0.6, 0.5}, 0.15, 0, 0, {}, 2.5, {0.03, 0.0, -0.01}},     // skin
                                  {{0.7, 0.2, 0.15}, 0.18, 0, 0, {}, 2.5, {0.08, -0.05, -0.05}},  // reds
                                  {{}, 0, 0, 0, {}, 0, {}}};
   const std::vector<Wish> place = {
-      {{}, 0, 0, 0, {0, -4, 0, -4}, 1.5, {-0.25, -0.25, -0.25}},              // the corners
-      {{0.55, 0.7, 0.9}, 0.3, 0, 0, {0, 0, -4, 0}, 1, {-0.08, 0.0, 0.1}},     // the sky
-      {{}, 0, 0.4, 0.4, {3, 0, 0, 0}, -1, {0.07, 0.02, -0.06}},               // light from the right
+      {{}, 0, 0, 0, {0, -4, 0, -4}, 1.5, {-0.25, -0.25, -0.25}},           // the corners
+      {{0.55, 0.7, 0.9}, 0.3, 0, 0, {0, 0, -4, 0}, 1, {-0.08, 0.0, 0.1}},  // the sky
+      {{}, 0, 0.4, 0.4, {3, 0, 0, 0}, -1, {0.07, 0.02, -0.06}},            // light from the right
       {{}, 0, 0, 0, {}, 0, {}}};
   if (has_places) {
     return wishes({tone, hue, place}, 1);

@@ -63,7 +63,8 @@ inline Vector features(const GradeFeatures& features, const Vector& colour, doub
 }
 
 // Attention of one query to all tokens, head by head: heads x T.
-inline std::vector<Vector> attention_weights(const Vector& query, const std::vector<Vector>& keys, int heads) {
+inline std::vector<Vector> attention_weights(const Vector& query, const std::vector<Vector>& keys,
+                                             int heads) {
   std::vector<Vector> all;
   const std::size_t dim = query.size() / heads;
   for (int h = 0; h < heads; ++h) {
@@ -183,8 +184,7 @@ class Colours {
                                           : value * std::ldexp(219.0, n_ - 8) + std::ldexp(16.0, n_ - 8);
   }
   [[nodiscard]] double chroma(double code) const {
-    const double span =
-        f_.range == ColourRange::kFull ? std::ldexp(1.0, n_) - 1 : std::ldexp(224.0, n_ - 8);
+    const double span = f_.range == ColourRange::kFull ? std::ldexp(1.0, n_) - 1 : std::ldexp(224.0, n_ - 8);
     return (code - std::ldexp(1.0, n_ - 1)) / span;
   }
 

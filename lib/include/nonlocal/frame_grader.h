@@ -21,9 +21,10 @@
 namespace nonlocal {
 
 struct GradeLookParameters {
-  // The sampling gets finer until the root mean square of its error, measured at random colours and places,
-  // is below this, in 8-bit code values, or until it is as fine as it gets: 33 colours an axis at 9 x 5
-  // places, 17 at 17 x 9. 0.02 to 10; 0.7 are 51 dB.
+  // For filters that know places, how far the sampling may be from the filter: the root mean square of the
+  // error at random colours and places, in 8-bit code values, 0.02 to 10; 0.7 are 51 dB. The coarsest
+  // sampling that is near enough is taken, else the nearest: 17 colours an axis at 9 x 5, 17 x 9 or 33 x 17
+  // places, 33 at 9 x 5. Filters that do not know places have 33.
   double tolerance = 0.7;
   int threads = 0;  // 0: as many as the machine has; the look does not depend on it
 };
@@ -82,8 +83,7 @@ class NONLOCAL_API FrameGrader {
   // Between two looks: x + strength ((1 - weight) Δ_from + weight Δ_to), weight 0 to 1. Looks of one sampling
   // cost no more than one of them, others the sum of both.
   void run(std::span<const ConstPlane> in, std::span<const Plane> out, const ColourFormat& format,
-           const GradeLook& from, const GradeLook& to, double weight,
-           const GradeParameters& parameters = {});
+           const GradeLook& from, const GradeLook& to, double weight, const GradeParameters& parameters = {});
 
  private:
   struct State;
