@@ -111,6 +111,28 @@ TEST(CrossAttentionFilter, IsTheFormula) {
   }
 }
 
+// What is expected was made by tests/parity/cross_attention_filter.py.
+TEST(CrossAttentionFilter, IsPyTorchs) {
+  const std::string path = PARITY_FOLDER "/cross_attention_filter";
+  const CrossAttentionFilter filter(CrossAttentionModel(path + ".safetensors"),
+                                    read_token_embeddings(path + "_case.safetensors").tokens());
+  const model::Safetensors file(path + "_case.safetensors");
+  const auto values = [&file](const char* name) { return file.floats(name, file.shape(name)); };
+  const std::vector<float> colours = values("colours");
+  const std::vector<float> places = values("places");
+  const std::vector<float> expected = values("expected");
+  double change = 0;
+  for (std::size_t i = 0; i < colours.size() / 3; ++i) {
+    const float* c = colours.data() + 3 * i;
+    const Colour out = filter.apply({c[0], c[1], c[2]}, places[2 * i], places[2 * i + 1]);
+    for (int k = 0; k < 3; ++k) {
+      EXPECT_NEAR(out[k], expected[3 * i + k], 1e-6);
+      change = std::max(change, std::abs(out[k] - static_cast<double>(c[k])));
+    }
+  }
+  EXPECT_GT(change, 0.1);
+}
+
 TEST(CrossAttentionFilter, WrongWeightsAreNamed) {
   const auto message = [](OwnWeights w) -> std::string {
     try {
