@@ -5,6 +5,7 @@
 #include <cstring>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "core/aligned_buffer.h"
@@ -84,8 +85,8 @@ struct FrameGrader::State {
   void cut_cells(const FrameJob& job, int columns, int rows, int threads);
   void make_places(const FrameJob& job, int frequencies, grade::PlaceTables& tables);
   void make_whole_tables(const Shares& shares, std::array<Table, 2>& tables);
-  void make_cell(const FrameJob& job, const Shares& shares, int which, const Tile& tile, float* memory,
-                 Table& table) const;
+  void make_cell(const FrameJob& job, const Shares& shares, int which, const Tile& tile,
+                 const grade::LevelRanges* ranges, float* memory, Table& table) const;
   float* scratch(int slot) { return scratch_.data() + scratch_floats_ * static_cast<std::size_t>(slot); }
   void reserve_scratch(std::size_t floats, int threads);
 
@@ -248,9 +249,11 @@ void FrameGrader::State::run_exact(FrameJob job, const ColourFormat& format, con
 
 namespace {
 
-constexpr std::size_t kRowsOfTable = 4;
+constexpr int kRowsOfTable = 4;
+// Pixels, from which on whole tables take less time than it takes to see which part of them is needed.
+constexpr int kSmallTile = 30000;
 
-std::size_t table_floats(int n) { return kRowsOfTable * static_cast<std::size_t>(grade::lattice_stride(n)); }
+std::size_t table_floats(int n) { return static_cast<std::size_t>(kRowsOfTable * grade::lattice_stride(n)); }
 
 using Four = std::array<const float*, 4>;
 
@@ -260,6 +263,40 @@ Four corners(const Lattices& l, int column, int row, int channel) {
           l.at(column + 1, row + 1, channel)};
 }
 Four channels(const Lattices& l) { return {l.at(0, 0, 0), l.at(0, 0, 1), l.at(0, 0, 2), nullptr}; }
+
+Four moved(Four rows, std::ptrdiff_t by) {
+  for (const float*& row : rows) {
+    row = row == nullptr ? nullptr : row + by;
+  }
+  return rows;
+}
+
+// The nodes that levels from `least` to `most` are interpolated from.
+std::pair<int, int> nodes_of(float least, float most, int n) {
+  const auto before = [n](float level) {
+    return std::clamp(static_cast<int>(level * static_cast<float>(n - 1) / 256), 0, n - 2);
+  };
+  // What floats round is less than a hundredth of a level.
+  return {before(least - 0.01F), before(most + 0.01F) + 1};
+}
+
+// Calls part(first, end) for vectors of nodes that the ranges ask for, and some others beside them; for all
+// where there are no ranges.
+template <typename Part>
+void each_part(const grade::LevelRanges* ranges, int n, const Part& part) {
+  if (ranges == nullptr) {
+    part(std::ptrdiff_t{0}, grade::lattice_stride(n));
+    return;
+  }
+  const auto [first_0, last_0] = nodes_of(ranges->least[0], ranges->most[0], n);
+  const auto [first_1, last_1] = nodes_of(ranges->least[1], ranges->most[1], n);
+  const auto [first_2, last_2] = nodes_of(ranges->least[2], ranges->most[2], n);
+  constexpr std::ptrdiff_t kVector = 16;
+  for (std::ptrdiff_t i = first_0; i <= last_0; ++i) {
+    part(((i * n + first_1) * n + first_2) / kVector * kVector,
+         round_up((i * n + last_1) * n + last_2 + 1, kVector));
+  }
+}
 
 }  // namespace
 
@@ -287,9 +324,10 @@ void FrameGrader::State::make_whole_tables(const Shares& shares, std::array<Tabl
   }
 }
 
-// The tables of the cell that a tile lies in.
+// The tables of the cell that a tile lies in: of large tiles all of it, of small ones what their colours ask
+// for.
 void FrameGrader::State::make_cell(const FrameJob& job, const Shares& shares, int which, const Tile& tile,
-                                   float* memory, Table& table) const {
+                                   const grade::LevelRanges* ranges, float* memory, Table& table) const {
   const Lattices l = shares.look[which]->lattices();
   const auto cell = [](int middle, int size, int places) {
     return std::clamp(static_cast<int>(static_cast<double>(middle) * (places - 1) / size), 0, places - 2);
@@ -297,9 +335,13 @@ void FrameGrader::State::make_cell(const FrameJob& job, const Shares& shares, in
   const int column = cell(tile.x + tile.width / 2, job.width, l.columns);
   const int row = cell(tile.y + tile.height / 2, job.height, l.rows);
   for (int c = 0; c < job.planes; ++c) {
-    lattice.interleave(corners(l, column, row, c),
-                       shares.is_blend ? corners(shares.look[1]->lattices(), column, row, c) : Four{},
-                       shares.weight[1], grade::lattice_stride(l.n), memory + c * table_floats(l.n));
+    const Four from = corners(l, column, row, c);
+    const Four other = shares.is_blend ? corners(shares.look[1]->lattices(), column, row, c) : Four{};
+    float* const cells = memory + c * table_floats(l.n);
+    each_part(ranges, l.n, [&](std::ptrdiff_t first, std::ptrdiff_t end) {
+      lattice.interleave(moved(from, first), moved(other, first), shares.weight[1], end - first,
+                         cells + kRowsOfTable * first);
+    });
   }
   table.cells = memory;
   for (int chroma = 0; chroma < 2; ++chroma) {
@@ -338,9 +380,14 @@ void FrameGrader::State::run_baked(FrameJob job, const Shares& shares, int threa
   run_tiles(job, threads, [&](const Tile& tile, float* memory) {
     std::array<Table, 2> of_tile = tables;
     float* cell = memory + kernel_floats;
+    grade::LevelRanges ranges;
+    const bool is_small = columns * rows > 1 && tile.width * tile.height < kSmallTile;
+    if (is_small) {
+      ranges = lattice.ranges(job, tile, memory);
+    }
     for (int i = 0; i < shares.tables; ++i) {
       if (of_tile[i].has_corners) {
-        make_cell(job, shares, i, tile, cell, of_tile[i]);
+        make_cell(job, shares, i, tile, is_small ? &ranges : nullptr, cell, of_tile[i]);
         cell += 3 * table_floats(of_tile[i].n);
       }
     }

@@ -247,6 +247,15 @@ HWY_INLINE void load_mean_luma(const FrameJob& job, int x, int y, int count, con
 
 // -------------------------------------------------------------------------------------------------- tiles
 
+// The levels of pixels of one row, where all planes have one size.
+HWY_INLINE void load_pixels(const Packed& layout, const FrameJob& job, int x, int y, int count,
+                            const Rows& r) {
+  const int read = layout.step == 0 ? 0 : load_packed(layout, job, x, y, count, r);
+  for (int c = 0; c < job.planes; ++c) {
+    load_row(job.in[c], x + read, y, count - read, job.in_scale[c], r.level[c] + read);
+  }
+}
+
 template <class Mapper>
 HWY_INLINE void grade_pixels(const FrameJob& job, const Tile& tile, Mapper& mapper, const Rows& r) {
   const Packed from = packed(job.in, job.planes);
@@ -254,10 +263,7 @@ HWY_INLINE void grade_pixels(const FrameJob& job, const Tile& tile, Mapper& mapp
   for (int y = tile.y; y < tile.y + tile.height; ++y) {
     for (int x = tile.x; x < tile.x + tile.width; x += Mapper::kChunk) {
       const int n = std::min(Mapper::kChunk, tile.x + tile.width - x);
-      const int read = from.step == 0 ? 0 : load_packed(from, job, x, y, n, r);
-      for (int c = 0; c < job.planes; ++c) {
-        load_row(job.in[c], x + read, y, n - read, job.in_scale[c], r.level[c] + read);
-      }
+      load_pixels(from, job, x, y, n, r);
       for (int c = job.planes; c < 3; ++c) {
         std::copy_n(r.level[0], n, r.level[c]);
       }

@@ -214,8 +214,71 @@ void lattice_interleave(const std::array<const float*, 4>& from, const std::arra
   }
 }
 
+// Keeps track of the least and the largest of rows of levels.
+class Range {
+ public:
+  // Written out: compilers do not build implicit ones for the instruction set.
+  Range() : least_(hn::Set(F(), 256.0F)), most_(hn::Zero(F())) {}
+
+  // There is room for a vector beyond `count`.
+  void add(float* row, int count) {
+    std::fill_n(row + count, kFloatLanes, row[0]);
+    for (int i = 0; i < count; i += kFloatLanes) {
+      const V v = hn::LoadU(F(), row + i);
+      least_ = hn::Min(least_, v);
+      most_ = hn::Max(most_, v);
+    }
+  }
+  [[nodiscard]] float least() const { return hn::GetLane(hn::MinOfLanes(F(), least_)); }
+  [[nodiscard]] float most() const { return hn::GetLane(hn::MaxOfLanes(F(), most_)); }
+
+ private:
+  V least_;
+  V most_;
+};
+
+LevelRanges lattice_ranges(const FrameJob& frame, const Tile& tile, float* scratch) {
+  const Rows r = make_rows(scratch + sizeof(LatticeScratch) / sizeof(float), 2 * kLatticeChunk);
+  Range ranges[3];
+  const auto add = [&](int plane, int x, int y, int width, int height) HWY_ATTR {
+    for (int row = y; row < y + height; ++row) {
+      for (int i = 0; i < width; i += kLatticeChunk) {
+        const int n = std::min(kLatticeChunk, width - i);
+        // Beyond the border: interpolation, and the mean of pixels, repeat what is there.
+        load_extended(frame.in[plane], x + i, row, n, frame.in_scale[plane], r.level[plane]);
+        ranges[plane].add(r.level[plane], n);
+      }
+    }
+  };
+  if (frame.is_subsampled()) {
+    add(0, tile.x, tile.y, tile.width, tile.height);
+    for (int plane = 1; plane < 3; ++plane) {
+      add(plane, (tile.x >> frame.half_x) - 1, (tile.y >> frame.half_y) - 1, (tile.width >> frame.half_x) + 3,
+          (tile.height >> frame.half_y) + 3);
+    }
+  } else {
+    const Packed layout = packed(frame.in, frame.planes);
+    for (int y = tile.y; y < tile.y + tile.height; ++y) {
+      for (int i = 0; i < tile.width; i += kLatticeChunk) {
+        const int n = std::min(kLatticeChunk, tile.width - i);
+        load_pixels(layout, frame, tile.x + i, y, n, r);
+        for (int c = 0; c < frame.planes; ++c) {
+          ranges[c].add(r.level[c], n);
+        }
+      }
+    }
+  }
+  LevelRanges all{};
+  for (int c = 0; c < 3; ++c) {
+    const Range& range = ranges[std::min(c, frame.planes - 1)];
+    all.least[c] = range.least();
+    all.most[c] = range.most();
+  }
+  return all;
+}
+
 LatticeKernels instruction_set_lattice_kernels() {
-  return {&lattice_scratch_floats, &lattice_interleave, &lattice_grade};
+  return {&lattice_scratch_floats, &lattice_ranges, &lattice_interleave, &lattice_grade};
 }
 
 }  // namespace nonlocal::grade::HWY_NAMESPACE

@@ -46,8 +46,16 @@ struct Table {
   float y_step[2] = {}, y_begin[2] = {};
 };
 
+// The least and the largest level of each channel.
+struct LevelRanges {
+  std::array<float, 3> least;
+  std::array<float, 3> most;
+};
+
 struct LatticeKernels {
   std::size_t (*scratch_floats)();
+  // Of all that grading a tile looks up.
+  LevelRanges (*ranges)(const FrameJob& frame, const Tile& tile, float* scratch);
   // Four rows of `count` floats, a multiple of 16, side by side: cell i is from[0][i], from[1][i], ...; zeros
   // for none. Where `other` has rows, a blend: from + weight (other - from).
   void (*interleave)(const std::array<const float*, 4>& from, const std::array<const float*, 4>& other,
