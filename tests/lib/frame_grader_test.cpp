@@ -272,6 +272,25 @@ TEST(FrameGrader, BakedIsNearExact) {
   }
 }
 
+// Cells of large frames have whole tables; those of small ones only what their colours ask for.
+TEST(FrameGrader, LargeFramesAreGradedAsSmallOnes) {
+  const CrossAttentionFilter filter = nearly_linear(true).filter();
+  for (const Case& c :
+       {Case{"4:2:0", kYCbCr, 1922, 1080, 8, 1, 1}, Case{"gray", {ColourModel::kGray}, 1922, 1080, 8}}) {
+    const auto look = GradeLook::bake(filter, c.format);
+    ASSERT_EQ(look->columns(), 9);  // 240 x 270 pixels a cell
+    Frame in(c.format, c.width, c.height, c.bit_depth, c.half_x, c.half_y);
+    in.paint();
+    Frame exact = in;
+    Frame baked = in;
+    FrameGrader grader;
+    grader.run(std::as_const(in).views(), exact.views(), c.format, filter);
+    grader.run(std::as_const(in).views(), baked.views(), c.format, *look);
+    EXPECT_GT(psnr(exact, baked), 55) << c.name;
+    EXPECT_LT(psnr(exact, in), 40) << c.name;
+  }
+}
+
 TEST(FrameGrader, ErrorIsMeasured) {
   // Sharper than any lattice: bake says so, and tries its finest.
   RandomShape shape;
