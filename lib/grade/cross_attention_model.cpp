@@ -28,6 +28,7 @@ constexpr int kMostLayers = 8;
 constexpr int kMostHeads = 64;
 constexpr int kMostChannels = 1 << 14;
 constexpr int kMostTokens = 1024;
+constexpr int kMostScores = 1 << 16;  // 50 MiB of working memory a thread
 
 constexpr int kColours = 3;
 constexpr const char* kMatrices[] = {"query", "key", "value", "output"};
@@ -401,6 +402,12 @@ CrossAttentionFilter::CrossAttentionFilter(const CrossAttentionModel& model, con
                           " tokens, got " + std::to_string(tokens.rows));
   }
   attention::check_matrix("CrossAttentionFilter", "tokens", tokens, tokens.rows, model.embedding_dim());
+  if (tokens.rows * model.heads() * model.layers() > kMostScores) {
+    throw InvalidArgument("CrossAttentionFilter: expected at most " + std::to_string(kMostScores) +
+                          " scores a pixel, got " + std::to_string(tokens.rows) + " tokens, " +
+                          std::to_string(model.heads()) + " heads and " + std::to_string(model.layers()) +
+                          " layers");
+  }
   for (int t = 0; t < tokens.rows; ++t) {
     check_finite("CrossAttentionFilter: token " + std::to_string(t),
                  {tokens.row(t), static_cast<std::size_t>(tokens.columns)});

@@ -164,6 +164,8 @@ TEST(CrossAttentionFilter, WrongWeightsAreNamed) {
   w = textbook();
   w.heads = 3;
   EXPECT_NE(message(w).find("3 heads' rows, got 2x3"), std::string::npos) << message(w);
+  w = random_weights({.layers = 3, .heads = 64, .tokens = 1024});
+  EXPECT_NE(message(w).find("1024 tokens, 64 heads and 3 layers"), std::string::npos) << message(w);
   w = textbook();
   w.layers.clear();
   EXPECT_NE(message(w).find("1 to 8 layers"), std::string::npos);

@@ -391,7 +391,7 @@ TEST(FrameGrader, WithoutStrengthAllStaysAsItIs) {
 }
 
 // Pixels of bytes side by side, in any order, with and without alpha.
-TEST(FrameGrader, PackedPixelsAreThePlanes) {
+TEST_P(EveryInstructionSet, PackedPixelsAreThePlanes) {
   constexpr int kWidth = 71;
   constexpr int kHeight = 5;
   const CrossAttentionFilter filter = like_trained(true).filter();

@@ -99,7 +99,8 @@ class NONLOCAL_API CrossAttentionModel {
 // A model that has read its prompt. Immutable; copies share what they hold and may be used by any thread.
 class NONLOCAL_API CrossAttentionFilter {
  public:
-  // `tokens` is T x d_e, T from 1 to 1024. Throws InvalidArgument if it is not, or a value is not finite.
+  // `tokens` is T x d_e, T from 1 to 1024, and T times heads times layers at most 65536. Throws
+  // InvalidArgument if it is not, or a value is not finite.
   CrossAttentionFilter(const CrossAttentionModel& model, const ConstMatrix& tokens);
 
   [[nodiscard]] int tokens() const;       // T

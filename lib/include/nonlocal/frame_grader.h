@@ -29,7 +29,8 @@ struct GradeLookParameters {
   int threads = 0;  // 0: as many as the machine has; the look does not depend on it
 };
 
-// A filter baked for one colour format (its chroma site does not matter) and any bit depth and frame size.
+// A filter baked for one colour format (its chroma site does not matter) and any bit depth and frame size. It
+// holds 0.4 to 33 MB.
 // Immutable: made where there is time, then shared with the thread that runs frames.
 class NONLOCAL_API GradeLook {
  public:
