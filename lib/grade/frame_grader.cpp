@@ -95,9 +95,9 @@ struct FrameGrader::State {
 
   std::vector<Tile> tiles;
   std::vector<float> place_memory;
-  std::tuple<int, int, int, int, int> place_shape;  // that place_memory was made for
-  std::vector<std::byte> chroma;                    // written apart from the frame
-  std::array<Plane, 3> apart;                       // its planes; those of the frame where it is not needed
+  std::tuple<int, int, int, int, int, int> place_shape;  // that place_memory was made for
+  std::vector<std::byte> chroma;                         // written apart from the frame
+  std::array<Plane, 3> apart;  // its planes; those of the frame where it is not needed
   bool is_apart = false;
 
   AlignedBuffer<float> scratch_;
@@ -204,8 +204,8 @@ void FrameGrader::State::make_places(const FrameJob& job, int frequencies, grade
   const std::ptrdiff_t stride = round_up(job.width + 4 * exact.chunk, 16);
   const std::size_t columns = static_cast<std::size_t>(n) * stride;
   const std::size_t rows = static_cast<std::size_t>(n) * (job.height + 1);
-  const std::tuple shape(job.width, job.height, job.half_x, job.half_y, frequencies);
-  if (place_shape != shape || place_memory.size() < 2 * (columns + rows)) {
+  const std::tuple shape(job.width, job.height, job.half_x, job.half_y, frequencies, exact.chunk);
+  if (place_shape != shape) {
     place_shape = shape;
     place_memory.assign(2 * (columns + rows), 0.0F);
     double values[2 * grade::kMostFrequencies];
