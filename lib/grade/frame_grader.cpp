@@ -178,7 +178,8 @@ void FrameGrader::State::cut_even_tiles(const FrameJob& job, int width) {
 void FrameGrader::State::cut_cells(const FrameJob& job, int columns, int rows, int threads) {
   tiles.clear();
   // A cell's tables cost about as much as 6000 pixels: few bands, but enough to share.
-  const int bands = std::clamp(4 * threads / ((columns - 1) * (rows - 1)), 1, 4);
+  const int cells = std::max(1, (columns - 1) * (rows - 1));
+  const int bands = std::clamp(4 * threads / cells, 1, 4);
   const int strips = bands * (rows - 1);
   for (int row = 0; row < strips; ++row) {
     const int y = cell_border(row, strips, job.height);

@@ -120,12 +120,12 @@ void blend_row(const Layer& l, const ConstMatrix& map, float scale, const std::v
   const Place row(y, l.in.height, map.rows);
   const auto most = static_cast<float>((1 << l.out.bit_depth) - 1);
   for (int x = 0; x < l.in.width; ++x) {
-    const float value =
-        std::clamp(interpolate(map, columns[x], row) * scale, 0.0F, static_cast<float>(kSteps));
+    const float value = interpolate(map, columns[x], row) * scale;
+    const long step = value > 0 ? std::lrint(std::min(value, static_cast<float>(kSteps))) : 0;
     const int own = from[static_cast<std::ptrdiff_t>(x) * l.in.step] >> l.in.shift;
-    const float code = static_cast<float>(own) * l.in_by + l.in_plus + l.code[static_cast<int>(value + 0.5F)];
+    const float code = static_cast<float>(own) * l.in_by + l.in_plus + l.code[step];
     *sample<Out>(l.out.row(y), l.out, x) =
-        static_cast<Out>(static_cast<int>(std::clamp(code + 0.5F, 0.0F, most)) << l.out.shift);
+        static_cast<Out>(std::lrint(std::clamp(code, 0.0F, most)) << l.out.shift);
   }
 }
 
@@ -191,6 +191,7 @@ void blend_heat_map(const ConstMatrix& map, std::span<const ConstPlane> in, std:
   for (int plane = 0; plane < job.planes; ++plane) {
     const Layer layer = make_layer(job, format, plane, parameters.opacity);
     std::vector<Place> columns;
+    columns.reserve(static_cast<std::size_t>(layer.in.width));
     for (int x = 0; x < layer.in.width; ++x) {
       columns.emplace_back(x, layer.in.width, map.columns);
     }
