@@ -86,7 +86,7 @@ struct FrameGrader::State {
   void make_places(const FrameJob& job, int frequencies, grade::PlaceTables& tables);
   void make_whole_tables(const Shares& shares, std::array<Table, 2>& tables);
   void make_cell(const FrameJob& job, const Shares& shares, int which, const Tile& tile,
-                 const grade::LevelRanges* ranges, float* memory, Table& table) const;
+                 const grade::LevelRanges& ranges, float* memory, Table& table) const;
   float* scratch(int slot) { return scratch_.data() + scratch_floats_ * static_cast<std::size_t>(slot); }
   void reserve_scratch(std::size_t floats, int threads);
 
@@ -177,7 +177,7 @@ void FrameGrader::State::cut_even_tiles(const FrameJob& job, int width) {
 
 void FrameGrader::State::cut_cells(const FrameJob& job, int columns, int rows, int threads) {
   tiles.clear();
-  // A cell's tables cost about as much as 6000 pixels: few bands, but enough to share.
+  // Each band makes tables of its own: few, but enough to share.
   const int cells = std::max(1, (columns - 1) * (rows - 1));
   const int bands = std::clamp(4 * threads / cells, 1, 4);
   const int strips = bands * (rows - 1);
@@ -251,8 +251,6 @@ void FrameGrader::State::run_exact(FrameJob job, const ColourFormat& format, con
 namespace {
 
 constexpr int kRowsOfTable = 4;
-// Pixels, from which on whole tables take less time than it takes to see which part of them is needed.
-constexpr int kSmallTile = 30000;
 
 std::size_t table_floats(int n) { return static_cast<std::size_t>(kRowsOfTable * grade::lattice_stride(n)); }
 
@@ -281,17 +279,12 @@ std::pair<int, int> nodes_of(float least, float most, int n) {
   return {before(least - 0.01F), before(most + 0.01F) + 1};
 }
 
-// Calls part(first, end) for vectors of nodes that the ranges ask for, and some others beside them; for all
-// where there are no ranges.
+// Calls part(first, end) for vectors of nodes that the ranges ask for, and some others beside them.
 template <typename Part>
-void each_part(const grade::LevelRanges* ranges, int n, const Part& part) {
-  if (ranges == nullptr) {
-    part(std::ptrdiff_t{0}, grade::lattice_stride(n));
-    return;
-  }
-  const auto [first_0, last_0] = nodes_of(ranges->least[0], ranges->most[0], n);
-  const auto [first_1, last_1] = nodes_of(ranges->least[1], ranges->most[1], n);
-  const auto [first_2, last_2] = nodes_of(ranges->least[2], ranges->most[2], n);
+void each_part(const grade::LevelRanges& ranges, int n, const Part& part) {
+  const auto [first_0, last_0] = nodes_of(ranges.least[0], ranges.most[0], n);
+  const auto [first_1, last_1] = nodes_of(ranges.least[1], ranges.most[1], n);
+  const auto [first_2, last_2] = nodes_of(ranges.least[2], ranges.most[2], n);
   constexpr std::ptrdiff_t kVector = 16;
   for (std::ptrdiff_t i = first_0; i <= last_0; ++i) {
     part(((i * n + first_1) * n + first_2) / kVector * kVector,
@@ -325,10 +318,9 @@ void FrameGrader::State::make_whole_tables(const Shares& shares, std::array<Tabl
   }
 }
 
-// The tables of the cell that a tile lies in: of large tiles all of it, of small ones what their colours ask
-// for.
+// What a tile's colours ask for of the tables of the cell that it lies in.
 void FrameGrader::State::make_cell(const FrameJob& job, const Shares& shares, int which, const Tile& tile,
-                                   const grade::LevelRanges* ranges, float* memory, Table& table) const {
+                                   const grade::LevelRanges& ranges, float* memory, Table& table) const {
   const Lattices l = shares.look[which]->lattices();
   const auto cell = [](int middle, int size, int places) {
     return std::clamp(static_cast<int>(static_cast<double>(middle) * (places - 1) / size), 0, places - 2);
@@ -381,14 +373,10 @@ void FrameGrader::State::run_baked(FrameJob job, const Shares& shares, int threa
   run_tiles(job, threads, [&](const Tile& tile, float* memory) {
     std::array<Table, 2> of_tile = tables;
     float* cell = memory + kernel_floats;
-    grade::LevelRanges ranges;
-    const bool is_small = columns * rows > 1 && tile.width * tile.height < kSmallTile;
-    if (is_small) {
-      ranges = lattice.ranges(job, tile, memory);
-    }
+    const auto ranges = columns * rows > 1 ? lattice.ranges(job, tile, memory) : grade::LevelRanges{};
     for (int i = 0; i < shares.tables; ++i) {
       if (of_tile[i].has_corners) {
-        make_cell(job, shares, i, tile, is_small ? &ranges : nullptr, cell, of_tile[i]);
+        make_cell(job, shares, i, tile, ranges, cell, of_tile[i]);
         cell += 3 * table_floats(of_tile[i].n);
       }
     }

@@ -272,7 +272,7 @@ TEST(FrameGrader, BakedIsNearExact) {
   }
 }
 
-// Cells of large frames have whole tables; those of small ones only what their colours ask for.
+// Cells of large frames are mapped in several chunks.
 TEST(FrameGrader, LargeFramesAreGradedAsSmallOnes) {
   const CrossAttentionFilter filter = nearly_linear(true).filter();
   for (const Case& c :
