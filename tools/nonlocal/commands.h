@@ -12,5 +12,6 @@ void add_evaluate(CLI::App& app);
 void add_inspect(CLI::App& app);
 void add_tokenize(CLI::App& app);
 void add_embed(CLI::App& app);
+void add_grade(CLI::App& app);
 
 }  // namespace nonlocal::tools

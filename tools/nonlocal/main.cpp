@@ -1,5 +1,5 @@
-// nonlocal: denoises video files, makes the noisy clip to try it on, measures the library's speed and
-// quality, shows what model files hold, and turns prompts into tokens and embeddings.
+// nonlocal: denoises video files, grades pictures, makes the noisy clip to try it on, measures the library's speed
+// and quality, shows what model files hold, and turns prompts into tokens and embeddings.
 
 #include <CLI/CLI.hpp>
 #include <iostream>
@@ -31,6 +31,7 @@ int main(int argc, char** argv) {
   nonlocal::tools::add_inspect(app);
   nonlocal::tools::add_tokenize(app);
   nonlocal::tools::add_embed(app);
+  nonlocal::tools::add_grade(app);
   try {
     app.parse(argc, argv);
     return 0;
