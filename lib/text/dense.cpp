@@ -1,0 +1,223 @@
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "text/dense.cpp"
+#include "hwy/foreach_target.h"
+// After foreach_target.
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "attention/attention_kernels-inl.h"
+#include "core/rounding.h"
+#include "hwy/highway.h"
+#include "text/dense.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace nonlocal::text::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+namespace kernels = nonlocal::attention::HWY_NAMESPACE;
+
+using kernels::kBlock;
+using kernels::kFloats;
+using kernels::kLanes;
+using kernels::kVectors;
+using kernels::Vec;
+
+// Rows of lanes that stay in the first cache while all rows are multiplied with them.
+constexpr int kDepth = 128;
+
+HWY_INLINE Vec number(float value) { return hn::Set(kFloats, value); }
+
+HWY_INLINE Vec exp_of_negative(Vec x) {
+  constexpr float kLog2E = 1.4426950408889634f;
+  return kernels::exp2_of_negative(hn::Mul(x, number(kLog2E)));
+}
+
+// 1 / (1 + e^-x), without an exponential that overflows.
+HWY_INLINE Vec logistic(Vec x) {
+  const Vec small = exp_of_negative(hn::Neg(hn::Abs(x)));
+  const Vec top = hn::IfThenElse(hn::Lt(x, hn::Zero(kFloats)), small, number(1.0f));
+  return hn::Div(top, hn::Add(number(1.0f), small));
+}
+
+// erf(x) within 1.5e-7 (M. Abramowitz, I. Stegun: Handbook of mathematical functions, 7.1.26).
+HWY_INLINE Vec erf_of(Vec x) {
+  const Vec size = hn::Abs(x);
+  const Vec t = hn::Div(number(1.0f), hn::MulAdd(size, number(0.3275911f), number(1.0f)));
+  Vec p = hn::MulAdd(t, number(1.061405429f), number(-1.453152027f));
+  p = hn::MulAdd(p, t, number(1.421413741f));
+  p = hn::MulAdd(p, t, number(-0.284496736f));
+  p = hn::MulAdd(p, t, number(0.254829592f));
+  const Vec left = hn::Mul(hn::Mul(p, t), exp_of_negative(hn::Neg(hn::Mul(x, x))));
+  return hn::CopySignToAbs(hn::Sub(number(1.0f), left), x);
+}
+
+HWY_INLINE Vec activated(Activation activation, Vec x) {
+  switch (activation) {
+    case Activation::kQuickGelu:
+      return hn::Mul(x, logistic(hn::Mul(x, number(1.702f))));
+    case Activation::kGelu: {
+      const Vec half = hn::Mul(x, number(0.5f));
+      return hn::MulAdd(half, erf_of(hn::Mul(x, number(0.70710678f))), half);
+    }
+    default:
+      return x;
+  }
+}
+
+// Sums of one row become outputs.
+void finish_row(const DensePass& p, const float* sums, float* out) {
+  float row[kBlock];
+  const bool is_whole = p.outputs == kBlock;
+  float* to = is_whole ? out : row;
+  if (!is_whole && p.is_added) {
+    std::copy_n(out, p.outputs, row);
+  }
+  for (int v = 0; v < kVectors; ++v) {
+    const Vec sum = hn::Add(hn::Load(kFloats, sums + v * kLanes), hn::Load(kFloats, p.bias + v * kLanes));
+    Vec y = activated(p.activation, sum);
+    if (p.is_added) {
+      y = hn::Add(y, hn::LoadU(kFloats, to + v * kLanes));
+    }
+    hn::StoreU(y, kFloats, to + v * kLanes);
+  }
+  if (!is_whole) {
+    std::copy_n(row, p.outputs, out);
+  }
+}
+
+void run_dense(const DensePass& p, float* sums) {
+  for (int first = 0; first < p.cells; first += kDepth) {
+    kernels::multiply<false>(
+        p.is_bfloat16, p.in.data + first, p.in.stride, p.panel + static_cast<ptrdiff_t>(first) * kBlock,
+        std::min(kDepth, p.cells - first), first == 0 ? nullptr : sums, nullptr, sums, p.in.rows);
+  }
+  for (int r = 0; r < p.in.rows; ++r) {
+    finish_row(p, sums + static_cast<ptrdiff_t>(r) * kBlock, p.out.row(r));
+  }
+}
+
+// The sum over a row of f(x) for whole vectors and of the rest one by one.
+template <class Function>
+HWY_INLINE float sum_of(const float* row, int columns, const Function& f) {
+  Vec sums = hn::Zero(kFloats);
+  int c = 0;
+  for (; c + kLanes <= columns; c += kLanes) {
+    sums = hn::Add(sums, f(hn::LoadU(kFloats, row + c)));
+  }
+  float sum = hn::GetLane(hn::SumOfLanes(kFloats, sums));
+  for (; c < columns; ++c) {
+    sum += hn::GetLane(f(number(row[c])));
+  }
+  return sum;
+}
+
+void normalise_row(const float* in, int columns, const float* weight, const float* bias, float epsilon,
+                   float* out) {
+  const auto n = static_cast<float>(columns);
+  const float mean = sum_of(in, columns, [](Vec x) { return x; }) / n;
+  const Vec middle = number(mean);
+  const float squares = sum_of(in, columns, [middle](Vec x) {
+    const Vec d = hn::Sub(x, middle);
+    return hn::Mul(d, d);
+  });
+  const float scale = 1.0f / std::sqrt(squares / n + epsilon);
+  int c = 0;
+  for (; c + kLanes <= columns; c += kLanes) {
+    const Vec x = hn::Mul(hn::Sub(hn::LoadU(kFloats, in + c), middle), number(scale));
+    hn::StoreU(hn::MulAdd(x, hn::LoadU(kFloats, weight + c), hn::LoadU(kFloats, bias + c)), kFloats, out + c);
+  }
+  for (; c < columns; ++c) {
+    out[c] = (in[c] - mean) * scale * weight[c] + bias[c];
+  }
+}
+
+RowKernels instruction_set_row_kernels() {
+  return {kBlock, &run_dense, &normalise_row, &kernels::pack_pairs};
+}
+
+}  // namespace nonlocal::text::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace nonlocal::text {
+namespace {
+
+constexpr int kMostRows = 64;  // of one task: their sums stay in the first cache, too
+constexpr int kWidestBlock = 64;
+
+// Rows of one task: all alike, in sixes, as the kernel takes them.
+int rows_a_task(int rows) { return round_up(ceil_divide(rows, ceil_divide(rows, kMostRows)), 6); }
+
+}  // namespace
+
+HWY_EXPORT(instruction_set_row_kernels);
+
+RowKernels row_kernels() { return HWY_DYNAMIC_DISPATCH(instruction_set_row_kernels)(); }
+
+Dense::Dense(const LinearLayer& layer, bool is_bfloat16, Activation activation)
+    : kernels_(row_kernels()),
+      inputs_(layer.weight.columns),
+      outputs_(layer.weight.rows),
+      cells_(is_bfloat16 ? ceil_divide(inputs_, 2) : inputs_),
+      panels_(ceil_divide(outputs_, kernels_.block)),
+      is_bfloat16_(is_bfloat16),
+      activation_(activation) {
+  const auto block = static_cast<std::size_t>(kernels_.block);
+  weight_.allocate(static_cast<std::size_t>(panels_) * static_cast<std::size_t>(cells_) * block);
+  bias_.allocate(static_cast<std::size_t>(panels_) * block);
+  std::copy(layer.bias.begin(), layer.bias.end(), bias_.data());
+  std::vector<float> cells(static_cast<std::size_t>(cells_));
+  for (int o = 0; o < outputs_; ++o) {
+    const float* row = layer.weight.row(o);
+    if (is_bfloat16) {
+      kernels_.pack(row, inputs_, cells.data());
+      row = cells.data();
+    }
+    float* to = weight_.data() + static_cast<std::ptrdiff_t>(o / kernels_.block) * cells_ * kernels_.block +
+                o % kernels_.block;
+    for (int c = 0; c < cells_; ++c) {
+      to[static_cast<std::ptrdiff_t>(c) * kernels_.block] = row[c];
+    }
+  }
+}
+
+int Dense::tasks(int rows) const { return panels_ * ceil_divide(rows, rows_a_task(rows)); }
+
+void Dense::run(int task, const ConstMatrix& in, const Matrix& out, bool is_added, float* scratch) const {
+  const int step = rows_a_task(in.rows);
+  const int slabs = ceil_divide(in.rows, step);
+  const int panel = task / slabs;
+  const int first = task % slabs * step;
+  const int rows = std::min(step, in.rows - first);
+  const int column = panel * kernels_.block;
+  const int outputs = std::min(kernels_.block, outputs_ - column);
+  kernels_.dense({.panel = weight_.data() + static_cast<std::ptrdiff_t>(column) * cells_,
+                  .bias = bias_.data() + column,
+                  .cells = cells_,
+                  .outputs = outputs,
+                  .is_bfloat16 = is_bfloat16_,
+                  .activation = activation_,
+                  .is_added = is_added,
+                  .in = {in.row(first), rows, in.columns, in.stride},
+                  .out = {out.row(first) + column, rows, outputs, out.stride}},
+                 scratch);
+}
+
+std::size_t Dense::scratch_floats() {
+  return static_cast<std::size_t>(round_up(kMostRows, 6)) * static_cast<std::size_t>(kWidestBlock);
+}
+
+Norm::Norm(std::span<const float> weight, std::span<const float> bias, float epsilon)
+    : kernels_(row_kernels()), columns_(static_cast<int>(weight.size())), epsilon_(epsilon) {
+  weight_.allocate(weight.size());
+  bias_.allocate(bias.size());
+  std::copy(weight.begin(), weight.end(), weight_.data());
+  std::copy(bias.begin(), bias.end(), bias_.data());
+}
+
+void Norm::run(const float* in, float* out) const {
+  kernels_.normalise(in, columns_, weight_.data(), bias_.data(), epsilon_, out);
+}
+
+}  // namespace nonlocal::text
+#endif
