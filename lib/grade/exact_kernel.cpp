@@ -1,0 +1,352 @@
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "grade/exact_kernel.cpp"
+#include "hwy/foreach_target.h"
+// After foreach_target.
+#include <algorithm>
+#include <cstddef>
+
+#include "attention/attention_kernels-inl.h"
+#include "core/rounding.h"
+#include "grade/exact_kernel.h"
+#include "grade/frame_rows-inl.h"
+#include "grade/lattice_kernel.h"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace nonlocal::grade::HWY_NAMESPACE {
+
+namespace lanes = nonlocal::attention::HWY_NAMESPACE;
+
+// A block of pixels is attention's block of queries, a pixel in each lane.
+constexpr int kBlock = lanes::kBlock;
+constexpr int kBlocks = 1 + kBlock % 2;    // of a chunk, which is even
+constexpr int kBlocksATile = 3 * kBlocks;  // two chunks of luma, one of chroma
+
+// A task's working memory: rows of lanes, but for the keys.
+struct ExactScratch {
+  float* features;  // of the colour, and 1
+  float* atoms;
+  float* colour;
+  float* scores;  // a head's
+  float* sums;
+  float* keys;      // [layers][rows][depth]
+  float* places_x;  // [blocks of the tile][layers][rows]
+  Rows rows;
+};
+
+std::size_t cut(const Folded& f, float* memory, ExactScratch& s) {
+  std::size_t used = 0;
+  const auto take = [&](std::size_t floats) {
+    float* piece = memory == nullptr ? nullptr : memory + used;
+    used += round_up(floats, std::size_t{16});
+    return piece;
+  };
+  const auto rows = static_cast<std::size_t>(f.rows()) * f.layers.size();
+  s.features = take(static_cast<std::size_t>(f.depth()) * kBlock);
+  s.atoms = take(static_cast<std::size_t>(kAtoms) * kBlock);
+  s.colour = take(std::size_t{3} * kBlock);
+  s.scores = take(static_cast<std::size_t>(f.tokens) * kBlock);
+  s.sums = take(std::size_t{4} * kBlock);
+  s.keys = take(rows * f.depth());
+  s.places_x = take(f.frequencies == 0 ? 0 : rows * kBlocksATile * kBlock);
+  float* const level = take(rows_floats(2 * kBlocks * kBlock));
+  if (memory != nullptr) {
+    s.rows = make_rows(level, 2 * kBlocks * kBlock);
+  }
+  return used;
+}
+
+std::size_t exact_scratch_floats(const Folded& f) {
+  ExactScratch s{};
+  return cut(f, nullptr, s);
+}
+
+class ExactMapper {
+ public:
+  static constexpr int kChunk = kBlocks * kBlock;
+
+  ExactMapper(const ExactJob& job, float strength, float* scratch)
+      : job_(job), f_(*job.folded), strength_(strength) {
+    cut(f_, scratch, s_);
+    std::fill_n(s_.features + static_cast<ptrdiff_t>(f_.depth() - 1) * kBlock, kBlock, 1.0F);
+    float* keys = s_.keys;
+    for (const FoldedLayer& layer : f_.layers) {
+      keys = std::copy(layer.key_f.begin(), layer.key_f.end(), keys);
+    }
+  }
+
+  [[nodiscard]] const Rows& rows() const { return s_.rows; }
+
+  // The columns that map() will be called for.
+  void go_to(const FrameJob& frame, const Tile& tile) {
+    tile_x_ = tile.x;
+    half_x_ = frame.half_x;
+    for (int block = 0; f_.frequencies > 0 && block < kBlocksATile; ++block) {
+      const bool is_chroma = block >= 2 * kBlocks;
+      const int x =
+          is_chroma ? (tile.x >> half_x_) + (block - 2 * kBlocks) * kBlock : tile.x + block * kBlock;
+      if (!is_chroma || frame.is_subsampled()) {
+        const float* from = job_.places.x[is_chroma ? 1 : 0] + x;
+        for (int i = 0; i < 2 * f_.frequencies; ++i) {
+          std::copy_n(from + i * job_.places.stride, kBlock, columns_ + i * kBlock);
+        }
+        set_columns(block);
+      }
+    }
+  }
+
+  // One place for all.
+  void stay_at(const float* x, const float* y) {
+    for (int i = 0; i < 2 * f_.frequencies; ++i) {
+      std::fill_n(columns_ + i * kBlock, kBlock, x[i]);
+    }
+    if (f_.frequencies > 0) {
+      set_columns(0);
+      set_row(y);
+    }
+  }
+
+  void map(const std::array<float*, 3>& level, int count, int x, int y, Sampling sampling) {
+    const bool is_chroma = sampling == Sampling::kChroma;
+    const bool has_own_columns = is_chroma && half_x_ != 0;
+    if (f_.frequencies > 0) {
+      set_row(job_.places.y[is_chroma ? 1 : 0] + static_cast<ptrdiff_t>(y) * 2 * f_.frequencies);
+    }
+    const int first = has_own_columns ? 2 * kBlocks : (x - tile_x_) / kBlock;
+    // Lanes beyond `count` are calculated, and go nowhere.
+    for (int i = 0; i * kBlock < count; ++i) {
+      add_change({level[0] + i * kBlock, level[1] + i * kBlock, level[2] + i * kBlock}, first + i, sampling);
+    }
+  }
+
+  void add_change(const std::array<float*, 3>& level, int block, Sampling sampling) {
+    const int first = sampling == Sampling::kChroma ? 1 : 0;
+    const int end = sampling == Sampling::kLuma ? 1 : 3;
+    load_colours(level);
+    attend(block);
+    for (int i = 0; i < kBlock; i += kFloatLanes) {
+      V change[3];
+      for (int c = 0; c < 3; ++c) {
+        change[c] = hn::Sub(hn::Load(F(), s_.colour + c * kBlock + i), colour_of(level, c, i));
+      }
+      V now[3];
+      for (int c = first; c < end; ++c) {
+        V sum = hn::Mul(hn::Set(F(), job_.from_rgb[c][0]), change[0]);
+        sum = hn::MulAdd(hn::Set(F(), job_.from_rgb[c][1]), change[1], sum);
+        sum = hn::MulAdd(hn::Set(F(), job_.from_rgb[c][2]), change[2], sum);
+        now[c] = hn::MulAdd(hn::Set(F(), strength_), sum, hn::LoadU(F(), level[c] + i));
+      }
+      for (int c = first; c < end; ++c) {
+        hn::StoreU(now[c], F(), level[c] + i);
+      }
+    }
+  }
+
+ private:
+  [[nodiscard]] HWY_INLINE V colour_of(const std::array<float*, 3>& level, int c, int i) const {
+    V sum = hn::Set(F(), job_.offset[c]);
+    for (int k = 0; k < 3; ++k) {
+      sum = hn::MulAdd(hn::Set(F(), job_.to_rgb[c][k]), hn::LoadU(F(), level[k] + i), sum);
+    }
+    return sum;
+  }
+
+  void load_colours(const std::array<float*, 3>& level) {
+    for (int i = 0; i < kBlock; i += kFloatLanes) {
+      for (int c = 0; c < 3; ++c) {
+        hn::Store(colour_of(level, c, i), F(), s_.colour + c * kBlock + i);
+      }
+    }
+  }
+
+  [[nodiscard]] float* columns_of(int block, std::size_t layer) const {
+    return s_.places_x + (static_cast<std::size_t>(block) * f_.layers.size() + layer) * f_.rows() * kBlock;
+  }
+
+  // Scores begin with what the columns add to them.
+  void set_columns(int block) {
+    const int depth = 2 * f_.frequencies;
+    for (std::size_t layer = 0; layer < f_.layers.size(); ++layer) {
+      lanes::multiply<lanes::FloatProduct, false>(f_.layers[layer].key_x_f.data(), depth, columns_, depth,
+                                                  nullptr, nullptr, columns_of(block, layer), f_.rows());
+    }
+  }
+
+  // The row's part of the scores is the factor of the feature 1.
+  void set_row(const float* places) {
+    const int depth = f_.depth();
+    const int n = 2 * f_.frequencies;
+    float* keys = s_.keys;
+    for (const FoldedLayer& layer : f_.layers) {
+      for (int row = 0; row < f_.rows(); ++row, keys += depth) {
+        float sum = layer.key_f[static_cast<std::size_t>(row) * depth + depth - 1];
+        for (int i = 0; i < n; ++i) {
+          sum += layer.key_y_f[static_cast<std::size_t>(row) * n + i] * places[i];
+        }
+        keys[depth - 1] = sum;
+      }
+    }
+  }
+
+  void load_features() {
+    const auto colour = [&](int c, int i) HWY_ATTR { return hn::Load(F(), s_.colour + c * kBlock + i); };
+    const auto atom = [&](Atom a, int i) HWY_ATTR { return s_.atoms + static_cast<int>(a) * kBlock + i; };
+    for (int i = 0; i < kBlock; i += kFloatLanes) {
+      const V r = colour(0, i);
+      const V g = colour(1, i);
+      const V b = colour(2, i);
+      V luma = hn::Mul(hn::Set(F(), static_cast<float>(kLumaWeights[0])), r);
+      luma = hn::MulAdd(hn::Set(F(), static_cast<float>(kLumaWeights[1])), g, luma);
+      luma = hn::MulAdd(hn::Set(F(), static_cast<float>(kLumaWeights[2])), b, luma);
+      const V cb = hn::Mul(hn::Sub(b, luma), hn::Set(F(), static_cast<float>(1 / kCbSpan)));
+      const V cr = hn::Mul(hn::Sub(r, luma), hn::Set(F(), static_cast<float>(1 / kCrSpan)));
+      const V least = hn::Set(F(), static_cast<float>(kLeastChroma * kLeastChroma));
+      const V chroma = hn::Sqrt(hn::MulAdd(cb, cb, hn::MulAdd(cr, cr, least)));
+      hn::Store(r, F(), atom(Atom::kRed, i));
+      hn::Store(g, F(), atom(Atom::kGreen, i));
+      hn::Store(b, F(), atom(Atom::kBlue, i));
+      hn::Store(luma, F(), atom(Atom::kLuma, i));
+      hn::Store(cb, F(), atom(Atom::kCb, i));
+      hn::Store(cr, F(), atom(Atom::kCr, i));
+      hn::Store(chroma, F(), atom(Atom::kChroma, i));
+    }
+    float* to = s_.features;
+    for (const ColourFeature& feature : f_.features) {
+      for (int i = 0; i < kBlock; i += kFloatLanes) {
+        V product = hn::Load(F(), atom(feature.factors[0], i));
+        for (int k = 1; k < feature.count; ++k) {
+          product = hn::Mul(product, hn::Load(F(), atom(feature.factors[k], i)));
+        }
+        hn::Store(product, F(), to + i);
+      }
+      to += kBlock;
+    }
+  }
+
+  // Scores become the softmax's numerators.
+  void exponentiate() {
+    for (int i = 0; i < kBlock; i += kFloatLanes) {
+      float* score = s_.scores + i;
+      V most = hn::Load(F(), score);
+      for (int t = 1; t < f_.tokens; ++t) {
+        most = hn::Max(most, hn::Load(F(), score + t * kBlock));
+      }
+      for (int t = 0; t < f_.tokens; ++t) {
+        const V x = hn::Sub(hn::Load(F(), score + t * kBlock), most);
+        hn::Store(lanes::exp2_of_negative(x), F(), score + t * kBlock);
+      }
+    }
+  }
+
+  // colour becomes what all layers make of it.
+  void attend(int block) {
+    const int depth = f_.depth();
+    for (std::size_t layer = 0; layer < f_.layers.size(); ++layer) {
+      load_features();
+      for (int head = 0; head < f_.heads; ++head) {
+        const ptrdiff_t first = static_cast<ptrdiff_t>(head) * f_.tokens;
+        const float* keys = s_.keys + (static_cast<ptrdiff_t>(layer) * f_.rows() + first) * depth;
+        const float* begin = f_.frequencies == 0 ? nullptr : columns_of(block, layer) + first * kBlock;
+        lanes::multiply<lanes::FloatProduct, false>(keys, depth, s_.features, depth, begin, nullptr,
+                                                    s_.scores, f_.tokens);
+        exponentiate();
+        lanes::multiply<lanes::FloatProduct, false>(f_.layers[layer].value_f.data() + 4 * first, f_.tokens,
+                                                    s_.scores, f_.tokens, nullptr, nullptr, s_.sums, 4);
+        add_average();
+      }
+    }
+  }
+
+  void add_average() {
+    for (int i = 0; i < kBlock; i += kFloatLanes) {
+      const V share = hn::Div(hn::Set(F(), 1.0F), hn::Load(F(), s_.sums + 3 * kBlock + i));
+      for (int c = 0; c < 3; ++c) {
+        float* at = s_.colour + c * kBlock + i;
+        hn::Store(hn::MulAdd(hn::Load(F(), s_.sums + c * kBlock + i), share, hn::Load(F(), at)), F(), at);
+      }
+    }
+  }
+
+  const ExactJob& job_;
+  const Folded& f_;
+  float strength_;
+  ExactScratch s_{};
+  int tile_x_ = 0;
+  int half_x_ = 0;
+  HWY_ALIGN float columns_[2 * kMostFrequencies * kBlock];  // features of the columns of a block
+};
+
+void exact_grade(const FrameJob& frame, const ExactJob& job, const Tile& tile, float* scratch) {
+  ExactMapper mapper(job, frame.strength, scratch);
+  mapper.go_to(frame, tile);
+  grade_tile(frame, tile, mapper, mapper.rows());
+}
+
+void exact_sample(const ExactJob& job, int n, int first, int count, const float* x, const float* y,
+                  float* change, float* scratch) {
+  ExactMapper mapper(job, 1.0F, scratch);
+  mapper.stay_at(x, y);
+  const std::array<float*, 3> level = mapper.rows().level;
+  const float step = 256.0F / static_cast<float>(n - 1);
+  const ptrdiff_t stride = lattice_stride(n);
+  HWY_ALIGN float before[3][kBlock];
+  for (int node = first; node < first + count; node += kBlock) {
+    for (int i = 0; i < kBlock; ++i) {
+      const int at = node + i;
+      before[0][i] = level[0][i] = static_cast<float>(at / (n * n)) * step;
+      before[1][i] = level[1][i] = static_cast<float>(at / n % n) * step;
+      before[2][i] = level[2][i] = static_cast<float>(at % n) * step;
+    }
+    mapper.add_change(level, 0, Sampling::kAll);
+    for (int c = 0; c < 3; ++c) {
+      for (int i = 0; i < std::min(kBlock, first + count - node); ++i) {
+        change[c * stride + node + i] = level[c][i] - before[c][i];
+      }
+    }
+  }
+}
+
+void exact_map(const ExactJob& job, const std::array<float*, 3>& level, int count, const float* x,
+               const float* y, float* scratch) {
+  ExactMapper mapper(job, 1.0F, scratch);
+  mapper.stay_at(x, y);
+  for (int first = 0; first < count; first += kBlock) {
+    const int n = std::min(kBlock, count - first);
+    for (int c = 0; c < 3; ++c) {
+      std::copy_n(level[c] + first, n, mapper.rows().level[c]);
+    }
+    mapper.add_change(mapper.rows().level, 0, Sampling::kAll);
+    for (int c = 0; c < 3; ++c) {
+      std::copy_n(mapper.rows().level[c], n, level[c] + first);
+    }
+  }
+}
+
+ExactKernels instruction_set_exact_kernels() {
+  return {ExactMapper::kChunk, &exact_scratch_floats, &exact_grade, &exact_sample, &exact_map};
+}
+
+}  // namespace nonlocal::grade::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace nonlocal::grade {
+
+HWY_EXPORT(instruction_set_exact_kernels);
+
+ExactKernels exact_kernels() { return HWY_DYNAMIC_DISPATCH(instruction_set_exact_kernels)(); }
+
+ExactJob make_exact_job(const Folded& folded, const ColourSpace& space) {
+  ExactJob job{&folded, {}, {}, {}, {}};
+  for (int i = 0; i < 3; ++i) {
+    job.offset[i] = static_cast<float>(space.offset[i]);
+    for (int k = 0; k < 3; ++k) {
+      job.to_rgb[i][k] = static_cast<float>(space.to_rgb[i][k]);
+      job.from_rgb[i][k] = static_cast<float>(space.from_rgb[i][k]);
+    }
+  }
+  return job;
+}
+
+}  // namespace nonlocal::grade
+#endif
