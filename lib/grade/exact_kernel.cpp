@@ -106,6 +106,33 @@ class ExactMapper {
     }
   }
 
+  // One row of any columns: features of a block.
+  void go_along(const float* x, ptrdiff_t stride, const float* y) {
+    for (int i = 0; i < 2 * f_.frequencies; ++i) {
+      std::copy_n(x + i * stride, kBlock, columns_ + i * kBlock);
+    }
+    if (f_.frequencies > 0) {
+      set_columns(0);
+      set_row(y);
+    }
+  }
+
+  // Adds each token's effects on a block to rows of lanes, `stride` apart.
+  void add_effects(const std::array<float*, 3>& level, float* effects, ptrdiff_t stride) {
+    load_colours(level);
+    attend(0, [&](const FoldedLayer& layer, int head) HWY_ATTR {
+      for (int i = 0; i < kBlock; i += kFloatLanes) {
+        const V share = hn::Div(hn::Set(F(), 1.0F), hn::Load(F(), s_.sums + 3 * kBlock + i));
+        for (int t = 0; t < f_.tokens; ++t) {
+          const auto effect = static_cast<float>(layer.effects[static_cast<size_t>(head) * f_.tokens + t]);
+          const V weight = hn::Mul(hn::Load(F(), s_.scores + t * kBlock + i), share);
+          float* at = effects + t * stride + i;
+          hn::StoreU(hn::MulAdd(weight, hn::Set(F(), effect), hn::LoadU(F(), at)), F(), at);
+        }
+      }
+    });
+  }
+
   void map(const std::array<float*, 3>& level, int count, int x, int y, Sampling sampling) {
     const bool is_chroma = sampling == Sampling::kChroma;
     const bool has_own_columns = is_chroma && half_x_ != 0;
@@ -123,7 +150,7 @@ class ExactMapper {
     const int first = sampling == Sampling::kChroma ? 1 : 0;
     const int end = sampling == Sampling::kLuma ? 1 : 3;
     load_colours(level);
-    attend(block);
+    attend(block, [](const FoldedLayer&, int) {});
     for (int i = 0; i < kBlock; i += kFloatLanes) {
       V change[3];
       for (int c = 0; c < 3; ++c) {
@@ -238,8 +265,9 @@ class ExactMapper {
     }
   }
 
-  // colour becomes what all layers make of it.
-  void attend(int block) {
+  // colour becomes what all layers make of it; visit(layer, head) sees each head's scores and sums.
+  template <typename Visit>
+  void attend(int block, const Visit& visit) {
     const int depth = f_.depth();
     for (std::size_t layer = 0; layer < f_.layers.size(); ++layer) {
       load_features();
@@ -252,6 +280,7 @@ class ExactMapper {
         exponentiate();
         lanes::multiply<lanes::FloatProduct, false>(f_.layers[layer].value_f.data() + 4 * first, f_.tokens,
                                                     s_.scores, f_.tokens, nullptr, nullptr, s_.sums, 4);
+        visit(f_.layers[layer], head);
         add_average();
       }
     }
@@ -322,8 +351,20 @@ void exact_map(const ExactJob& job, const std::array<float*, 3>& level, int coun
   }
 }
 
+void exact_token_effects(const ExactJob& job, const std::array<float*, 3>& level, int count, const float* x,
+                         ptrdiff_t stride, const float* y, float* effects, float* scratch) {
+  constexpr int kChunk = ExactMapper::kChunk;
+  ExactMapper mapper(job, 1.0F, scratch);
+  std::fill_n(effects, static_cast<ptrdiff_t>(job.folded->tokens) * kChunk, 0.0F);
+  for (int i = 0; i < count; i += kBlock) {
+    mapper.go_along(x + i, stride, y);
+    mapper.add_effects({level[0] + i, level[1] + i, level[2] + i}, effects + i, kChunk);
+  }
+}
+
 ExactKernels instruction_set_exact_kernels() {
-  return {ExactMapper::kChunk, &exact_scratch_floats, &exact_grade, &exact_sample, &exact_map};
+  return {ExactMapper::kChunk, &exact_scratch_floats, &exact_grade, &exact_sample,
+          &exact_map,          &exact_token_effects};
 }
 
 }  // namespace nonlocal::grade::HWY_NAMESPACE

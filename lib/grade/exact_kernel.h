@@ -1,6 +1,7 @@
 // A cross-attention filter on tiles of frames and on nodes of lattices: the vectorised part.
 #pragma once
 
+#include <array>
 #include <cstddef>
 
 #include "grade/colour_space.h"
@@ -40,6 +41,10 @@ struct ExactKernels {
   // The same at given levels, which the changes are added to.
   void (*map)(const ExactJob& job, const std::array<float*, 3>& level, int count, const float* x,
               const float* y, float* scratch);
+  // What each token does at up to `chunk` pixels of one row: token t's effects, summed over layers and heads,
+  // go to effects + t * chunk. `x` are rows of features, `stride` apart; there is room for whole chunks.
+  void (*token_effects)(const ExactJob& job, const std::array<float*, 3>& level, int count, const float* x,
+                        std::ptrdiff_t stride, const float* y, float* effects, float* scratch);
 };
 
 ExactKernels exact_kernels();

@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "core/aligned_buffer.h"
-#include "core/planes.h"
 #include "core/rounding.h"
 #include "core/workers.h"
 #include "grade/colour_space.h"
 #include "grade/exact_kernel.h"
 #include "grade/folded.h"
+#include "grade/frame_check.h"
 #include "grade/frame_job.h"
 #include "grade/grade_look.h"
 #include "grade/lattice_kernel.h"
@@ -31,106 +31,15 @@ using grade::Tile;
 constexpr const char* kName = "FrameGrader";
 constexpr int kTileRows = 32;
 
-// ------------------------------------------------------------------------------------------------ planes
-
 [[noreturn]] void fail(const std::string& problem) { throw InvalidArgument(kName + (": " + problem)); }
-
-std::string size_of(const ConstPlane& p) { return std::to_string(p.width) + "x" + std::to_string(p.height); }
-
-bool is_whole_or_half(int size, int whole) { return size == whole || size == (whole + 1) / 2; }
-
-void check_sizes(std::span<const ConstPlane> in, const ColourFormat& format) {
-  const bool is_rgb = format.model == ColourModel::kRgb;
-  for (const ConstPlane& p : in.subspan(1)) {
-    const bool fits = is_rgb ? p.width == in[0].width && p.height == in[0].height
-                             : is_whole_or_half(p.width, in[0].width) &&
-                                   is_whole_or_half(p.height, in[0].height) && p.width == in[1].width &&
-                                   p.height == in[1].height;
-    if (!fits || p.bit_depth != in[0].bit_depth) {
-      fail(std::string("expected planes of ") + (is_rgb ? "one size" : "one size or chroma of half of it") +
-           " and one bit depth, got one of " + size_of(p) + " of " + std::to_string(p.bit_depth) +
-           " bits beside " + size_of(in[0]) + " of " + std::to_string(in[0].bit_depth));
-    }
-  }
-}
-
-// Has every sample of one its place in the other?
-bool is_same(const ConstPlane& a, const ConstPlane& b) {
-  return a.data == b.data && a.stride == b.stride && a.step == b.step &&
-         a.bytes_per_sample() == b.bytes_per_sample();
-}
-
-void check_memory(std::span<const ConstPlane> in, std::span<const Plane> out) {
-  for (std::size_t i = 0; i < in.size(); ++i) {
-    for (std::size_t k = 0; k < in.size(); ++k) {
-      if (overlap(in[i], out[k]) && !(is_same(in[i], out[i]) && is_same(in[k], out[k]))) {
-        fail("expected the output in the input's place or elsewhere, they overlap");
-      }
-    }
-  }
-}
 
 void check(std::span<const ConstPlane> in, std::span<const Plane> out, const ColourFormat& format,
            const GradeParameters& parameters) {
-  const std::size_t planes = format.model == ColourModel::kGray ? 1 : 3;
-  if (in.size() != planes || out.size() != planes) {
-    fail("expected " + std::to_string(planes) + " planes and as many for the output, got " +
-         std::to_string(in.size()) + " and " + std::to_string(out.size()));
-  }
-  for (std::size_t i = 0; i < planes; ++i) {
-    check_plane(kName, in[i]);
-    check_plane(kName, out[i]);
-    if (out[i].width != in[i].width || out[i].height != in[i].height ||
-        out[i].bit_depth != out[0].bit_depth) {
-      fail("expected the output's planes to have the input's sizes and one bit depth, got " +
-           size_of(out[i]) + " of " + std::to_string(out[i].bit_depth) + " bits for " + size_of(in[i]));
-    }
-  }
-  check_sizes(in, format);
-  check_memory(in, out);
+  grade::check_frames(kName, in, out, format);
   if (!(parameters.strength >= 0 && parameters.strength <= 4)) {
     fail("expected a strength of 0 to 4, got " + std::to_string(parameters.strength));
   }
   grade::check_threads(kName, parameters.threads);
-}
-
-grade::FloatScale float_scale(const ColourFormat& format, int channel, int bit_depth) {
-  const grade::LevelScale s = grade::level_scale(format, channel, bit_depth);
-  return {static_cast<float>(s.by), static_cast<float>(s.plus), static_cast<float>(1 / s.by),
-          static_cast<float>(-s.plus / s.by), static_cast<float>((1 << bit_depth) - 1)};
-}
-
-std::array<grade::ChromaTaps, 2> chroma_taps(bool is_half, bool is_at_even) {
-  if (!is_half) {
-    return {{{0, 1, 0}, {0, 1, 0}}};
-  }
-  if (is_at_even) {
-    return {{{0, 1, 0}, {0, 0.5F, 0.5F}}};
-  }
-  return {{{-1, 0.25F, 0.75F}, {0, 0.75F, 0.25F}}};
-}
-
-FrameJob make_job(std::span<const ConstPlane> in, std::span<const Plane> out, const ColourFormat& format,
-                  double strength) {
-  FrameJob job{};
-  job.planes = static_cast<int>(in.size());
-  job.width = in[0].width;
-  job.height = in[0].height;
-  for (int c = 0; c < job.planes; ++c) {
-    job.in[c] = in[c];
-    job.out[c] = out[c];
-    job.in_scale[c] = float_scale(format, c, in[c].bit_depth);
-    job.out_scale[c] = float_scale(format, c, out[c].bit_depth);
-  }
-  if (job.planes == 3) {
-    // A single column is as wide as half of it: no matter.
-    job.half_x = in[1].width < in[0].width ? 1 : 0;
-    job.half_y = in[1].height < in[0].height ? 1 : 0;
-  }
-  job.x_taps = chroma_taps(job.half_x != 0, format.site != ChromaSite::kCentre);
-  job.y_taps = chroma_taps(job.half_y != 0, format.site == ChromaSite::kTopLeft);
-  job.strength = static_cast<float>(strength);
-  return job;
 }
 
 // The first even sample at or after the border between cell i - 1 and cell i of `cells`.
@@ -208,7 +117,8 @@ void FrameGrader::State::reserve_scratch(std::size_t floats, int threads) {
 // Where chroma is graded in place, luma still needs it as it came.
 void FrameGrader::State::write_chroma_apart(FrameJob& job) {
   apart = job.out;
-  is_apart = job.is_subsampled() && (is_same(job.in[1], job.out[1]) || is_same(job.in[2], job.out[2]));
+  is_apart = job.is_subsampled() &&
+             (grade::is_same_memory(job.in[1], job.out[1]) || grade::is_same_memory(job.in[2], job.out[2]));
   if (!is_apart) {
     return;
   }
@@ -448,8 +358,8 @@ FrameGrader& FrameGrader::operator=(FrameGrader&&) noexcept = default;
 void FrameGrader::run(std::span<const ConstPlane> in, std::span<const Plane> out, const ColourFormat& format,
                       const CrossAttentionFilter& filter, const GradeParameters& parameters) {
   check(in, out, format, parameters);
-  state_->run_exact(make_job(in, out, format, parameters.strength), format, GradeAccess::folded(filter),
-                    thread_count(parameters.threads));
+  state_->run_exact(grade::make_frame_job(in, out, format, parameters.strength), format,
+                    GradeAccess::folded(filter), thread_count(parameters.threads));
 }
 
 namespace {
@@ -472,7 +382,8 @@ void FrameGrader::run(std::span<const ConstPlane> in, std::span<const Plane> out
   shares.look[0] = &GradeAccess::state(look).look;
   shares.weight[0] = 1;
   shares.tables = 1;
-  state_->run_baked(make_job(in, out, format, parameters.strength), shares, thread_count(parameters.threads));
+  state_->run_baked(grade::make_frame_job(in, out, format, parameters.strength), shares,
+                    thread_count(parameters.threads));
 }
 
 void FrameGrader::run(std::span<const ConstPlane> in, std::span<const Plane> out, const ColourFormat& format,
@@ -491,7 +402,8 @@ void FrameGrader::run(std::span<const ConstPlane> in, std::span<const Plane> out
   shares.weight[1] = static_cast<float>(weight);
   shares.is_blend = shares.look[0]->lattices().has_shape_of(shares.look[1]->lattices());
   shares.tables = shares.is_blend ? 1 : 2;
-  state_->run_baked(make_job(in, out, format, parameters.strength), shares, thread_count(parameters.threads));
+  state_->run_baked(grade::make_frame_job(in, out, format, parameters.strength), shares,
+                    thread_count(parameters.threads));
 }
 
 }  // namespace nonlocal

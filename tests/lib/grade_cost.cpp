@@ -1,8 +1,9 @@
 // What a frame costs to grade: grade_cost [WIDTHxHEIGHT ...]
 //
 // Exactly and baked, with places and without, I420 and RGBx of 8 bits, 1 and 2 threads: milliseconds by the
-// clock and frames a second, the least of many frames taken in turn. The model has 16 tokens, 4 heads and one
-// layer; the pictures are colourful noise that varies slowly, with grain.
+// clock and frames a second, the least of many frames taken in turn. The model has 16 tokens, 4 heads, 11
+// features of the colour, with places 2 frequencies, and one layer; the pictures are waves of colour with
+// grain.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -82,6 +83,7 @@ CrossAttentionFilter filter_of(bool has_places) {
   shape.value_dim = 8;
   shape.tokens = 16;
   shape.embedding = 64;
+  shape.sharpness = 0.5;
   return testing::random_weights(shape).filter();
 }
 
@@ -96,9 +98,11 @@ void measure(int width, int height) {
     for (const bool has_places : {false, true}) {
       const CrossAttentionFilter filter = filter_of(has_places);
       const CrossAttentionFilter other = filter_of(has_places);
-      const auto look = GradeLook::bake(filter, format, {.tolerance = 10});
-      const auto to = GradeLook::bake(other, format, {.tolerance = 10});
+      const auto look = GradeLook::bake(filter, format);
+      const auto to = GradeLook::bake(other, format);
       const std::string of = std::string(is_rgb ? "RGBx" : "I420") + (has_places ? ", places" : "        ");
+      std::printf("%s: %d^3 colours at %dx%d places, %.2f codes off at random\n", of.c_str(),
+                  look->lattice_size(), look->columns(), look->rows(), look->error());
       Frame* frame = frames.emplace_back(std::make_unique<Frame>(width, height, is_rgb)).get();
       for (const int threads : {1, 2}) {
         FrameGrader* grader = graders.emplace_back(std::make_unique<FrameGrader>()).get();
@@ -113,7 +117,7 @@ void measure(int width, int height) {
                          grader->run(in, out, format, *look, *to, *weight, p);
                        }});
         all.push_back({of + " to bake", threads,
-                       [=] { GradeLook::bake(filter, format, {.tolerance = 10, .threads = threads}); }});
+                       [=] { GradeLook::bake(filter, format, {.threads = threads}); }});
       }
     }
   }

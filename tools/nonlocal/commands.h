@@ -10,5 +10,6 @@ void add_clip(CLI::App& app);
 void add_bench(CLI::App& app);
 void add_evaluate(CLI::App& app);
 void add_inspect(CLI::App& app);
+void add_grade(CLI::App& app);
 
 }  // namespace nonlocal::tools

@@ -29,6 +29,7 @@ int main(int argc, char** argv) {
   nonlocal::tools::add_bench(app);
   nonlocal::tools::add_evaluate(app);
   nonlocal::tools::add_inspect(app);
+  nonlocal::tools::add_grade(app);
   try {
     app.parse(argc, argv);
     return 0;
