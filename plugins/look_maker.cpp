@@ -5,6 +5,16 @@
 #include "nonlocal/error.h"
 
 namespace nonlocal {
+namespace {
+
+std::shared_ptr<GBytes> bytes_of(const std::vector<float>& values) {
+  if (values.empty()) {
+    return nullptr;
+  }
+  return {g_bytes_new(values.data(), values.size() * sizeof(float)), g_bytes_unref};
+}
+
+}  // namespace
 
 LookMaker::LookMaker(const LookSource& source) : source_(source), model_(source.model) {
   int width = 0;
@@ -74,7 +84,7 @@ std::shared_ptr<const Look> LookMaker::make(const LookRequest& request) {
 void LookMaker::read_prompt(Look& look) {
   if (embeddings_) {
     look.filter.emplace(model_, embeddings_->tokens());
-    look.pooled = embeddings_->pooled;
+    look.pooled_bytes = bytes_of(embeddings_->pooled);
   } else {
     const TextEmbedding read = encoder_->encode(look.request.prompt);
     const int count = static_cast<int>(read.ids.size());
@@ -82,7 +92,7 @@ void LookMaker::read_prompt(Look& look) {
     for (const std::int32_t id : read.ids) {
       look.tokens.push_back(encoder_->tokenizer()->piece(id));
     }
-    look.pooled = read.pooled;
+    look.pooled_bytes = bytes_of(read.pooled);
     look.cut = read.cut;
     look.invalid = read.invalid;
   }

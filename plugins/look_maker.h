@@ -1,6 +1,8 @@
 // Makes looks of prompts off the streaming thread.
 #pragma once
 
+#include <glib.h>
+
 #include <condition_variable>
 #include <cstdint>
 #include <exception>
@@ -38,9 +40,9 @@ struct Look {
   std::optional<CrossAttentionFilter> filter;  // none: frames stay as they are
   std::shared_ptr<const GradeLook> baked;      // where baked, and there is a filter
   std::vector<std::string> tokens;             // as the vocabulary writes them
-  std::vector<float> pooled;
-  std::size_t cut = 0;      // tokens that the model's context had no room for
-  std::size_t invalid = 0;  // places that were not UTF-8
+  std::shared_ptr<GBytes> pooled_bytes;        // the prompt as one vector of floats, where there is one
+  std::size_t cut = 0;                         // tokens that the model's context had no room for
+  std::size_t invalid = 0;                     // places that were not UTF-8
 };
 
 // One thread that reads prompts, the newest first: of those that came while it was at work it reads the last.

@@ -14,6 +14,7 @@
 #include "look_maker.h"
 #include "nonlocal/error.h"
 #include "nonlocal/refinement.h"
+#include "relevance_view.h"
 #include "video_caps.h"
 #include "video_planes.h"
 
@@ -32,7 +33,10 @@ using nonlocal::Plane;
 // ---------------------------------------------------------------------------------------------- settings
 
 enum Mode { MODE_AUTO, MODE_EXACT, MODE_BAKED };
-enum Output { OUTPUT_BLEND, OUTPUT_NONE };
+enum Output { OUTPUT_BLEND, OUTPUT_HEATMAP, OUTPUT_MASK, OUTPUT_NONE };
+
+constexpr const char* kMetaName = "NonlocalTextMeta";
+constexpr const char* kRegionType = "textcross";
 
 constexpr const char* kDefaultModel = "grade";
 constexpr int kMostThreads = 256;
@@ -71,6 +75,8 @@ struct Fade {
 struct State {
   std::unique_ptr<LookMaker> maker;
   std::array<nonlocal::FrameGrader, 3> graders;  // of a frame, and of both fields
+  nonlocal::RelevanceView view;
+  bool is_new = false;  // the look that the view sees
   Fade fade;
   double weight = 1;         // of fade.to, in this frame
   LookRequest asked;         // last
@@ -124,9 +130,11 @@ static GType gst_text_cross_mode_get_type() {
 }
 
 static GType gst_text_cross_output_get_type() {
-  static const std::array<GEnumValue, 3> values = {{
+  static const std::array<GEnumValue, 5> values = {{
       {OUTPUT_BLEND, "The graded picture", "blend"},
-      {OUTPUT_NONE, "The picture as it is: messages alone", "none"},
+      {OUTPUT_HEATMAP, "Where the prompt acts, in colours over the picture", "heatmap"},
+      {OUTPUT_MASK, "Where the prompt acts, in the alpha channel or, without one, in gray", "mask"},
+      {OUTPUT_NONE, "The picture as it is: messages and metadata alone", "none"},
       {},
   }};
   static const GType type = g_enum_register_static("GstTextCrossOutput", values.data());
@@ -241,11 +249,13 @@ void install_properties(GObjectClass* object_class) {
                              "How much of the change, as a factor without unit: 0 (leave as is) to 4; 1 (the "
                              "default) as trained",
                              0, kMostStrength, d.strength, kTunable));
-  install(
-      PROP_OUTPUT,
-      g_param_spec_enum("output", "Output",
-                        "What frames become: blend (the default), the graded picture; or none, as they are",
-                        gst_text_cross_output_get_type(), d.output, kPlain));
+  install(PROP_OUTPUT,
+          g_param_spec_enum(
+              "output", "Output",
+              "What frames become: blend (the default), the graded picture; heatmap, where the "
+              "prompt acts, over the picture; mask, the same as alpha or gray; or none, as they are. "
+              "All but blend carry the prompt's vector and its region as metadata",
+              gst_text_cross_output_get_type(), d.output, kPlain));
   install(PROP_MODE,
           g_param_spec_enum(
               "mode", "Mode",
@@ -302,27 +312,59 @@ void grade_part(const State& state, nonlocal::FrameGrader& grader, std::span<con
   }
 }
 
-void grade_group(const State& state, nonlocal::FrameGrader& grader, const FramePlanes& frame) {
+// Luma and chroma, or R, G and B.
+struct AllPlanes {
+  explicit AllPlanes(const FramePlanes& frame) {
+    for (const nonlocal::PlaneGroup* group : {&frame.luma, &frame.chroma}) {
+      for (const Plane& plane : group->all()) {
+        planes[count++] = plane;
+      }
+    }
+  }
+  [[nodiscard]] std::span<const Plane> all() const { return std::span(planes).first(count); }
+
   std::array<Plane, 3> planes;
   std::size_t count = 0;
-  for (const Plane& plane : frame.luma.all()) {
-    planes[count++] = plane;
+};
+
+void grade_frame(const State& state, std::array<nonlocal::FrameGrader, 3>& graders,
+                 const GstVideoFrame& frame) {
+  const FramePlanes planes = nonlocal::planes_of(frame);
+  if (!nonlocal::is_interlaced(frame)) {
+    return grade_part(state, graders[0], AllPlanes(planes).all());
   }
-  for (const Plane& plane : frame.chroma.all()) {
-    planes[count++] = plane;
-  }
-  if (count > 0) {
-    grade_part(state, grader, std::span(planes).first(count));
+  for (const int field : {0, 1}) {
+    if (const AllPlanes rows(nonlocal::field_of(planes, field)); rows.count > 0) {
+      grade_part(state, graders[1 + field], rows.all());
+    }
   }
 }
 
-void grade_frame(State& state, const GstVideoFrame& frame) {
-  const FramePlanes planes = nonlocal::planes_of(frame);
-  if (!nonlocal::is_interlaced(frame)) {
-    return grade_group(state, state.graders[0], planes);
+// What the prompt's way back sees, and shows.
+void view_frame(State& state, const GstVideoFrame& frame) {
+  const Look& look = *state.fade.to;
+  const AllPlanes planes(nonlocal::planes_of(frame));
+  std::array<ConstPlane, 3> in;
+  std::copy(planes.all().begin(), planes.all().end(), in.begin());
+  state.view.look(std::span(in).first(planes.count), look.request.format, *look.filter, state.threads,
+                  std::exchange(state.is_new, false));
+  if (state.output == OUTPUT_HEATMAP) {
+    state.view.paint_heat(planes.all(), look.request.format, state.threads);
+  } else if (state.output == OUTPUT_MASK) {
+    const std::optional<Plane> alpha = nonlocal::alpha_of(frame);
+    state.view.paint_mask(planes.all(), look.request.format, alpha ? &*alpha : nullptr);
   }
-  for (const int field : {0, 1}) {
-    grade_group(state, state.graders[1 + field], nonlocal::field_of(planes, field));
+}
+
+void add_metadata(const State& state, const GstVideoFrame& frame) {
+  const Look& look = *state.fade.to;
+  if (const auto box = state.view.box(GST_VIDEO_FRAME_WIDTH(&frame), GST_VIDEO_FRAME_HEIGHT(&frame))) {
+    gst_buffer_add_video_region_of_interest_meta(frame.buffer, kRegionType, box->x, box->y, box->w, box->h);
+  }
+  GstCustomMeta* meta = gst_buffer_add_custom_meta(frame.buffer, kMetaName);
+  if (meta != nullptr && look.pooled_bytes != nullptr) {
+    gst_structure_set(gst_custom_meta_get_structure(meta), "pooled", G_TYPE_BYTES, look.pooled_bytes.get(),
+                      nullptr);
   }
 }
 
@@ -397,6 +439,7 @@ void advance(GstBaseTransform* trans, GstBuffer* buffer, const Settings& setting
     report(trans, buffer, *newest);
   }
   fade = {std::exchange(fade.to, nullptr), std::move(newest), now};
+  state.is_new = true;
   state.weight = weight_at(fade, now, settings.transition);
 }
 
@@ -430,6 +473,7 @@ void before_transform(GstBaseTransform* trans, GstBuffer* buffer) {
   }
   state.strength = settings.strength;
   state.threads = settings.threads;
+  state.output = settings.output;
   try {
     ask_where_changed(m, settings);
     advance(trans, buffer, settings);
@@ -437,9 +481,10 @@ void before_transform(GstBaseTransform* trans, GstBuffer* buffer) {
     GST_ELEMENT_WARNING(trans, LIBRARY, FAILED, ("The prompt cannot be read: %s", error.what()), (nullptr));
   }
   const bool fades = state.fade.from != nullptr && state.weight < 1;
-  const bool changes = changes_frames(state.fade.to) || (fades && changes_frames(state.fade.from));
-  gst_base_transform_set_passthrough(trans,
-                                     !changes || settings.strength == 0 || settings.output == OUTPUT_NONE);
+  const bool blends =
+      settings.strength > 0 && (changes_frames(state.fade.to) || (fades && changes_frames(state.fade.from)));
+  const bool shows = changes_frames(state.fade.to);
+  gst_base_transform_set_passthrough(trans, settings.output == OUTPUT_BLEND ? !blends : !shows);
 }
 
 GstFlowReturn transform_frame_ip(GstVideoFilter* filter, GstVideoFrame* frame) {
@@ -447,7 +492,13 @@ GstFlowReturn transform_frame_ip(GstVideoFilter* filter, GstVideoFrame* frame) {
     return GST_FLOW_OK;
   }
   try {
-    grade_frame(members(filter).state, *frame);
+    State& state = members(filter).state;
+    if (state.output == OUTPUT_BLEND) {
+      grade_frame(state, state.graders, *frame);
+    } else {
+      view_frame(state, *frame);
+      add_metadata(state, *frame);
+    }
     return GST_FLOW_OK;
   } catch (...) {
     nonlocal::post_exception(GST_ELEMENT(filter), "filter", GST_VIDEO_FRAME_WIDTH(frame),
@@ -519,6 +570,10 @@ static void gst_text_cross_class_init(GstTextCrossClass* klass) {
   object_class->get_property = GST_DEBUG_FUNCPTR(get_property);
   object_class->finalize = GST_DEBUG_FUNCPTR(finalize);
   install_properties(object_class);
+  if (gst_meta_get_info(kMetaName) == nullptr) {
+    static const gchar* no_tags[] = {nullptr};  // holds for any transformation of the frame
+    gst_meta_register_custom(kMetaName, no_tags, nullptr, nullptr, nullptr);
+  }
   gst_type_mark_as_plugin_api(gst_text_cross_mode_get_type(), GstPluginAPIFlags(0));
   gst_type_mark_as_plugin_api(gst_text_cross_output_get_type(), GstPluginAPIFlags(0));
 

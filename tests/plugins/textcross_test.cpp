@@ -2,11 +2,14 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <random>
 
 #include "model/safetensors.h"
 #include "nonlocal/frame_grader.h"
+#include "nonlocal/relevance.h"
 #include "plain_planes.h"
 #include "support.h"
 
@@ -69,7 +72,9 @@ const std::string& model_file() {
 const std::string& embeddings_file() {
   static const std::string path = [] {
     const std::string file = folder() / "tokens.safetensors";
-    model::write_safetensors(file, {}, {random_tensor("tokens", {kTokens, kWidth}, 1)});
+    model::NamedTensor pooled = random_tensor("pooled", {kWidth, 1}, 1);
+    pooled.shape = {kWidth};
+    model::write_safetensors(file, {}, {random_tensor("tokens", {kTokens, kWidth}, 1), pooled});
     return file;
   }();
   return path;
@@ -174,12 +179,72 @@ TEST(TextStrength, MultipliesTheChange) {
 }
 
 TEST(TextPassthrough, WhatIsNotToChangeIsTheSameBuffer) {
-  for (const char* settings : {"strength=0", "output=none"}) {
-    Grading harness(kInfo, settings);
-    Buffer in = noisy_frame(kInfo);
-    const GstBuffer* const before = in.get();
-    EXPECT_EQ(harness.filter(std::move(in)).get(), before) << settings;
+  Grading harness(kInfo, "strength=0");
+  Buffer in = noisy_frame(kInfo);
+  const GstBuffer* const before = in.get();
+  EXPECT_EQ(harness.filter(std::move(in)).get(), before);
+}
+
+// The frame stays; it carries where the prompt acts, and the prompt's vector.
+TEST(TextOutput, NoneCarriesMetadataAlone) {
+  Grading harness(kInfo, "output=none");
+  Buffer in = noisy_frame(kInfo);
+  const Bytes before = bytes_of(in.get());
+  const Buffer out = harness.filter(std::move(in));
+  EXPECT_EQ(bytes_of(out.get()), before);
+  const auto* region = gst_buffer_get_video_region_of_interest_meta_id(out.get(), 0);
+  ASSERT_NE(region, nullptr);
+  EXPECT_STREQ(g_quark_to_string(region->roi_type), "textcross");
+  EXPECT_TRUE(region->w > 0 && region->h > 0 && region->x + region->w <= 48 && region->y + region->h <= 32);
+  GstCustomMeta* meta = gst_buffer_get_custom_meta(out.get(), "NonlocalTextMeta");
+  ASSERT_NE(meta, nullptr);
+  GBytes* pooled = nullptr;
+  ASSERT_TRUE(
+      gst_structure_get(gst_custom_meta_get_structure(meta), "pooled", G_TYPE_BYTES, &pooled, nullptr));
+  const std::vector<float> wanted = read_token_embeddings(embeddings_file()).pooled;
+  ASSERT_EQ(g_bytes_get_size(pooled), wanted.size() * sizeof(float));
+  EXPECT_EQ(std::memcmp(g_bytes_get_data(pooled, nullptr), wanted.data(), g_bytes_get_size(pooled)), 0);
+  g_bytes_unref(pooled);
+}
+
+TEST(TextOutput, TheMaskIsAlphaOrGray) {
+  const GstVideoInfo rgba = video_info(GST_VIDEO_FORMAT_RGBA, 48, 32);
+  Buffer in = noisy_frame(rgba);
+  const Samples before = all_samples_of(in.get(), rgba);
+  const Buffer out = Grading(rgba, "output=mask").filter(std::move(in));
+  EXPECT_EQ(all_samples_of(out.get(), rgba), before) << "colours stay where there is alpha";
+  const std::vector<int> alpha = samples_of(out.get(), rgba, 3);
+  EXPECT_EQ(*std::ranges::max_element(alpha), 255);
+  EXPECT_LT(*std::ranges::min_element(alpha), 250);
+
+  for (const GstVideoFormat format : {GST_VIDEO_FORMAT_I420, GST_VIDEO_FORMAT_P010_10LE}) {
+    const GstVideoInfo info = video_info(format, 48, 32);
+    const int unit = GST_VIDEO_INFO_COMP_DEPTH(&info, 0) == 10 ? 4 : 1;
+    const Samples mask = all_samples_of(Grading(info, "output=mask").filter(noisy_frame(info)).get(), info);
+    EXPECT_EQ(*std::ranges::max_element(mask[0]), 235 * unit);
+    EXPECT_GE(*std::ranges::min_element(mask[0]), 16 * unit);
+    EXPECT_EQ(mask[1], std::vector<int>(mask[1].size(), 128 * unit)) << "no colour";
   }
+}
+
+// What differs from the frame is what the library's map over the same frame is.
+TEST(TextOutput, TheHeatMapIsTheLibrarys) {
+  Buffer in = noisy_frame(kInfo);
+  Samples samples = all_samples_of(in.get(), kInfo);
+  Components planes(samples, kInfo, 0, 3);
+  TokenMaps maps;
+  maps.run(planes.in, colours_of(kInfo), some_filter(), {48, 32, 1});
+  std::vector<float> sum(48 * 32);
+  for (int token = 0; token < maps.tokens(); ++token) {
+    for (int i = 0; i < 48 * 32; ++i) {
+      sum[static_cast<std::size_t>(i)] += maps.map(token).row(i / 48)[i % 48];
+    }
+  }
+  HeatMapParameters parameters;
+  parameters.most = *std::ranges::max_element(sum);
+  blend_heat_map({sum.data(), 32, 48, 48}, planes.in, planes.out, colours_of(kInfo), parameters);
+  planes.store(samples);
+  EXPECT_EQ(all_samples_of(Grading(kInfo, "output=heatmap").filter(std::move(in)).get(), kInfo), samples);
 }
 
 TEST(TextThreads, AnyNumberGivesTheSameBytes) {
