@@ -3,9 +3,11 @@
 
 #include "nonlocaldenoise.h"
 #include "selfattention.h"
+#include "textcross.h"
 
 static gboolean plugin_init(GstPlugin* plugin) {
-  return GST_ELEMENT_REGISTER(nonlocaldenoise, plugin) && GST_ELEMENT_REGISTER(selfattention, plugin);
+  return GST_ELEMENT_REGISTER(nonlocaldenoise, plugin) && GST_ELEMENT_REGISTER(selfattention, plugin) &&
+         GST_ELEMENT_REGISTER(textcross, plugin);
 }
 
 GST_PLUGIN_DEFINE(GST_VERSION_MAJOR, GST_VERSION_MINOR, nonlocal, "Video filters by non-local averaging",

@@ -63,6 +63,13 @@ FramePlanes planes_of(const GstVideoFrame& frame) {
   return planes;
 }
 
+std::optional<Plane> alpha_of(const GstVideoFrame& frame) {
+  if (!GST_VIDEO_INFO_HAS_ALPHA(&frame.info)) {
+    return std::nullopt;
+  }
+  return plane_of(frame, GST_VIDEO_COMP_A);
+}
+
 bool is_interlaced(const GstVideoFrame& frame) {
   const GstVideoInterlaceMode mode = GST_VIDEO_INFO_INTERLACE_MODE(&frame.info);
   return mode == GST_VIDEO_INTERLACE_MODE_INTERLEAVED ||

@@ -4,6 +4,7 @@
 #include <gst/video/video.h>
 
 #include <array>
+#include <optional>
 #include <span>
 
 #include "nonlocal/plane.h"
@@ -33,6 +34,9 @@ bool has_chroma(const GstVideoFormatInfo* format);
 // The views of a mapped frame of any format whose samples lie in whole bytes. Addresses and strides are the
 // frame's own, which GstVideoMeta may have set; a frame mapped for reading must only be read.
 FramePlanes planes_of(const GstVideoFrame& frame);
+
+// The alpha channel, where the format has one.
+std::optional<Plane> alpha_of(const GstVideoFrame& frame);
 
 // Are the frame's rows two fields in turn? Mixed streams say so frame by frame.
 bool is_interlaced(const GstVideoFrame& frame);

@@ -1,0 +1,92 @@
+// Makes looks of prompts off the streaming thread.
+#pragma once
+
+#include <glib.h>
+
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "nonlocal/cross_attention_filter.h"
+#include "nonlocal/frame_grader.h"
+#include "nonlocal/text_encoder.h"
+
+namespace nonlocal {
+
+// Where prompts' tokens and what they do come from.
+struct LookSource {
+  std::string model;       // a file: the filter's weights, and a text encoder where there are no embeddings
+  std::string embeddings;  // a file of one prompt's token embeddings, in place of prompts; "": none
+  int threads = 0;
+};
+
+struct LookRequest {
+  std::string prompt;
+  ColourFormat format;
+  bool is_baked = true;
+
+  bool operator==(const LookRequest&) const = default;
+};
+
+// What a prompt asks for. Immutable.
+struct Look {
+  LookRequest request;
+  std::optional<CrossAttentionFilter> filter;  // none: frames stay as they are
+  std::shared_ptr<const GradeLook> baked;      // where baked, and there is a filter
+  std::vector<std::string> tokens;             // as the vocabulary writes them
+  std::shared_ptr<GBytes> pooled_bytes;        // the prompt as one vector of floats, where there is one
+  std::size_t cut = 0;                         // tokens that the model's context had no room for
+  std::size_t invalid = 0;                     // places that were not UTF-8
+};
+
+// One thread that reads prompts, the newest first: of those that came while it was at work it reads the last.
+class LookMaker {
+ public:
+  // Opens the files, which takes a while. Throws what the library's models do.
+  explicit LookMaker(const LookSource& source);
+  ~LookMaker();
+  LookMaker(const LookMaker&) = delete;
+  LookMaker& operator=(const LookMaker&) = delete;
+
+  // Returns at once.
+  void ask(const LookRequest& request);
+
+  // The newest that is ready; null: none yet. Waits for no work. Throws what making it threw, once.
+  std::shared_ptr<const Look> newest();
+
+  // Of this request, now, on the caller's thread.
+  std::shared_ptr<const Look> make_now(const LookRequest& request);
+
+ private:
+  struct Order {
+    LookRequest request;
+    std::uint64_t number;
+  };
+
+  [[nodiscard]] std::shared_ptr<const Look> make(const LookRequest& request);
+  void read_prompt(Look& look);
+  void work();
+
+  LookSource source_;
+  CrossAttentionModel model_;
+  std::optional<TokenEmbeddings> embeddings_;
+  std::optional<TextEncoder> encoder_;
+  std::mutex making_;  // one look at a time
+
+  std::mutex mutex_;  // guards what follows; held for moments
+  std::condition_variable is_asked_;
+  std::optional<Order> asked_;
+  std::uint64_t last_ = 0;  // number of the newest request: looks of earlier ones are dropped
+  std::shared_ptr<const Look> newest_;
+  std::exception_ptr failure_;
+  bool ends_ = false;
+  std::thread thread_;
+};
+
+}  // namespace nonlocal

@@ -1,0 +1,146 @@
+#include "relevance_view.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace nonlocal {
+namespace {
+
+constexpr float kFollowing = 0.25F;  // of what a new frame says; the rest is what those before said
+constexpr float kLeast = 1e-4F;      // of the colours' range: less is nothing
+constexpr float kBoxShare = 0.5F;
+
+// Where a sample of `count` lies among `cells`: those around it, and how far it is to the second.
+struct Between {
+  int first, second;
+  float share;
+};
+
+Between between(int sample, int count, int cells) {
+  const double place = std::clamp((sample + 0.5) / count * cells - 0.5, 0.0, cells - 1.0);
+  const int first = static_cast<int>(place);
+  return {first, std::min(first + 1, cells - 1), static_cast<float>(place - first)};
+}
+
+template <typename Sample>
+void store(const Plane& plane, int y, std::span<const float> values) {
+  auto* to = reinterpret_cast<Sample*>(plane.row(y));
+  for (std::size_t x = 0; x < values.size(); ++x) {
+    to[static_cast<std::ptrdiff_t>(x) * plane.step] =
+        static_cast<Sample>(static_cast<unsigned>(values[x] + 0.5F) << plane.shift);
+  }
+}
+
+}  // namespace
+
+void RelevanceView::look(std::span<const ConstPlane> frame, const ColourFormat& format,
+                         const CrossAttentionFilter& filter, int threads, bool is_new) {
+  TokenMapParameters parameters;
+  parameters.columns = std::min(parameters.columns, frame[0].width);
+  parameters.rows = std::min(parameters.rows, frame[0].height);
+  parameters.threads = threads;
+  maps_.run(frame, format, filter, parameters);
+  is_new = is_new || columns_ != parameters.columns || rows_ != parameters.rows;
+  columns_ = parameters.columns;
+  rows_ = parameters.rows;
+  map_.resize(static_cast<std::size_t>(columns_) * rows_);
+  most_ = kLeast;
+  for (int row = 0; row < rows_; ++row) {
+    for (int column = 0; column < columns_; ++column) {
+      float sum = 0;
+      for (int token = 0; token < maps_.tokens(); ++token) {
+        sum += maps_.map(token).row(row)[column];
+      }
+      float& value = map_[static_cast<std::size_t>(row) * columns_ + column];
+      value = is_new ? sum : value + kFollowing * (sum - value);
+      most_ = std::max(most_, value);
+    }
+  }
+}
+
+void RelevanceView::paint_heat(std::span<const Plane> frame, const ColourFormat& format, int threads) const {
+  std::array<ConstPlane, 3> in;
+  std::copy(frame.begin(), frame.end(), in.begin());
+  HeatMapParameters parameters;
+  parameters.most = most_;
+  parameters.threads = threads;
+  blend_heat_map(map(), std::span(in).first(frame.size()), frame, format, parameters);
+}
+
+void RelevanceView::paint_plane(const Plane& plane, double low, double high) {
+  line_.resize(static_cast<std::size_t>(columns_));
+  samples_.resize(static_cast<std::size_t>(plane.width));
+  for (int y = 0; y < plane.height; ++y) {
+    const Between rows = between(y, plane.height, rows_);
+    for (int c = 0; c < columns_; ++c) {
+      const float value = std::lerp(map().row(rows.first)[c], map().row(rows.second)[c], rows.share);
+      line_[static_cast<std::size_t>(c)] =
+          static_cast<float>(low) + static_cast<float>(high - low) * std::min(1.0F, value / most_);
+    }
+    for (int x = 0; x < plane.width; ++x) {
+      const Between columns = between(x, plane.width, columns_);
+      samples_[static_cast<std::size_t>(x)] =
+          std::lerp(line_[static_cast<std::size_t>(columns.first)],
+                    line_[static_cast<std::size_t>(columns.second)], columns.share);
+    }
+    plane.bytes_per_sample() == 1 ? store<std::uint8_t>(plane, y, samples_)
+                                  : store<std::uint16_t>(plane, y, samples_);
+  }
+}
+
+void RelevanceView::paint_mask(std::span<const Plane> frame, const ColourFormat& format, const Plane* alpha) {
+  if (alpha != nullptr) {
+    return paint_plane(*alpha, 0, (1 << alpha->bit_depth) - 1);
+  }
+  const bool is_limited = format.model != ColourModel::kRgb && format.range == ColourRange::kLimited;
+  for (std::size_t i = 0; i < frame.size(); ++i) {
+    const Plane& plane = frame[i];
+    const double unit = std::ldexp(1.0, plane.bit_depth - 8);
+    if (format.model == ColourModel::kYCbCr && i > 0) {
+      paint_plane(plane, 128 * unit, 128 * unit);
+    } else if (is_limited) {
+      paint_plane(plane, 16 * unit, 235 * unit);
+    } else {
+      paint_plane(plane, 0, (1 << plane.bit_depth) - 1);
+    }
+  }
+}
+
+std::optional<GstVideoRectangle> RelevanceView::box(int width, int height) const {
+  int left = columns_;
+  int right = -1;
+  int top = rows_;
+  int bottom = -1;
+  for (int row = 0; row < rows_; ++row) {
+    for (int column = 0; column < columns_; ++column) {
+      if (map().row(row)[column] >= kBoxShare * most_) {
+        left = std::min(left, column);
+        right = std::max(right, column);
+        top = std::min(top, row);
+        bottom = std::max(bottom, row);
+      }
+    }
+  }
+  if (right < 0 || most_ <= kLeast) {
+    return std::nullopt;
+  }
+  const int x = left * width / columns_;
+  const int y = top * height / rows_;
+  return GstVideoRectangle{x, y, (right + 1) * width / columns_ - x, (bottom + 1) * height / rows_ - y};
+}
+
+std::vector<double> RelevanceView::token_means() const {
+  std::vector<double> means;
+  for (int token = 0; token < maps_.tokens(); ++token) {
+    double sum = 0;
+    for (int row = 0; row < rows_; ++row) {
+      for (int column = 0; column < columns_; ++column) {
+        sum += maps_.map(token).row(row)[column];
+      }
+    }
+    means.push_back(sum / (static_cast<double>(rows_) * columns_));
+  }
+  return means;
+}
+
+}  // namespace nonlocal

@@ -1,0 +1,599 @@
+#include "textcross.h"
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "colour_of_video.h"
+#include "element_error.h"
+#include "look_maker.h"
+#include "nonlocal/error.h"
+#include "nonlocal/refinement.h"
+#include "relevance_view.h"
+#include "video_caps.h"
+#include "video_planes.h"
+
+GST_DEBUG_CATEGORY_STATIC(text_cross_debug);
+#define GST_CAT_DEFAULT text_cross_debug
+
+namespace {
+
+using nonlocal::ConstPlane;
+using nonlocal::FramePlanes;
+using nonlocal::Look;
+using nonlocal::LookMaker;
+using nonlocal::LookRequest;
+using nonlocal::Plane;
+
+// ---------------------------------------------------------------------------------------------- settings
+
+enum Mode { MODE_AUTO, MODE_EXACT, MODE_BAKED };
+enum Output { OUTPUT_BLEND, OUTPUT_HEATMAP, OUTPUT_MASK, OUTPUT_NONE };
+
+constexpr const char* kMetaName = "NonlocalTextMeta";
+constexpr const char* kRegionType = "textcross";
+
+constexpr const char* kDefaultModel = "grade";
+constexpr int kMostThreads = 256;
+constexpr double kMostStrength = 4;
+constexpr int kMostTransition = 60'000;
+
+// What is opened when the element starts.
+struct Files {
+  std::string model = kDefaultModel;  // a name or a file
+  std::string embeddings;             // a file; "": prompts are read
+};
+
+// What may change from frame to frame.
+struct Settings {
+  std::uint64_t prompt = 0;  // counts how often it was set
+  Mode mode = MODE_AUTO;
+  double strength = 1;
+  Output output = OUTPUT_BLEND;
+  int transition = 300;  // milliseconds
+  int threads = 0;
+  bool message = true;
+};
+
+// ------------------------------------------------------------------------------------------------- state
+
+using LookPointer = std::shared_ptr<const Look>;
+
+// What frames look like: one look, or two while one fades into the other.
+struct Fade {
+  LookPointer from;  // null: nothing fades
+  LookPointer to;
+  GstClockTime begin = GST_CLOCK_TIME_NONE;  // running time
+};
+
+// What the streaming thread remembers from frame to frame; it is guarded by the pad's stream lock.
+struct State {
+  std::unique_ptr<LookMaker> maker;
+  std::array<nonlocal::FrameGrader, 3> graders;  // of a frame, and of both fields
+  nonlocal::RelevanceView view;
+  bool is_new = false;  // the look that the view sees
+  Fade fade;
+  double weight = 1;         // of fade.to, in this frame
+  LookRequest asked;         // last
+  std::uint64_t prompt = 0;  // Settings::prompt of that
+  double strength = 1;       // of this frame
+  int threads = 0;
+  Output output = OUTPUT_BLEND;
+};
+
+}  // namespace
+
+struct _GstTextCross {
+  GstVideoFilter parent;
+
+  struct Members {
+    std::mutex mutex;  // guards all but `state`
+    Files files;
+    std::string prompt;
+    Settings settings;
+    State state;
+  };
+  Members* m;
+};
+
+// --------------------------------------------------------------------------------------------- properties
+
+enum Property {
+  PROP_PROMPT = 1,
+  PROP_MODEL,
+  PROP_EMBEDDINGS,
+  PROP_STRENGTH,
+  PROP_OUTPUT,
+  PROP_MODE,
+  PROP_TRANSITION,
+  PROP_N_THREADS,
+  PROP_MESSAGE,
+};
+
+G_DEFINE_TYPE(GstTextCross, gst_text_cross, GST_TYPE_VIDEO_FILTER)
+GST_ELEMENT_REGISTER_DEFINE(textcross, "textcross", GST_RANK_NONE, GST_TYPE_TEXT_CROSS)
+
+static GType gst_text_cross_mode_get_type() {
+  static const std::array<GEnumValue, 4> values = {{
+      {MODE_AUTO, "Automatic: baked", "auto"},
+      {MODE_EXACT, "Every pixel asks every token: slow; prompts change at once", "exact"},
+      {MODE_BAKED, "Colours and places are looked up in what was made of the prompt", "baked"},
+      {},
+  }};
+  static const GType type = g_enum_register_static("GstTextCrossMode", values.data());
+  return type;
+}
+
+static GType gst_text_cross_output_get_type() {
+  static const std::array<GEnumValue, 5> values = {{
+      {OUTPUT_BLEND, "The graded picture", "blend"},
+      {OUTPUT_HEATMAP, "Where the prompt acts, in colours over the picture", "heatmap"},
+      {OUTPUT_MASK, "Where the prompt acts, in the alpha channel or, without one, in gray", "mask"},
+      {OUTPUT_NONE, "The picture as it is: messages and metadata alone", "none"},
+      {},
+  }};
+  static const GType type = g_enum_register_static("GstTextCrossOutput", values.data());
+  return type;
+}
+
+namespace {
+
+using Members = _GstTextCross::Members;
+
+Members& members(gpointer object) { return *GST_TEXT_CROSS(object)->m; }
+
+std::string text_of(const GValue* value, const char* otherwise = "") {
+  const gchar* text = g_value_get_string(value);
+  return text == nullptr || *text == '\0' ? otherwise : text;
+}
+
+void set_property(GObject* object, guint id, const GValue* value, GParamSpec* spec) {
+  Members& m = members(object);
+  const std::lock_guard lock(m.mutex);
+  Settings& settings = m.settings;
+  switch (id) {
+    case PROP_PROMPT:
+      m.prompt = text_of(value);
+      ++settings.prompt;
+      return;
+    case PROP_MODEL:
+      m.files.model = text_of(value, kDefaultModel);
+      return;
+    case PROP_EMBEDDINGS:
+      m.files.embeddings = text_of(value);
+      return;
+    case PROP_STRENGTH:
+      settings.strength = g_value_get_double(value);
+      return;
+    case PROP_OUTPUT:
+      settings.output = static_cast<Output>(g_value_get_enum(value));
+      return;
+    case PROP_MODE:
+      settings.mode = static_cast<Mode>(g_value_get_enum(value));
+      return;
+    case PROP_TRANSITION:
+      settings.transition = g_value_get_int(value);
+      return;
+    case PROP_N_THREADS:
+      settings.threads = g_value_get_int(value);
+      return;
+    case PROP_MESSAGE:
+      settings.message = g_value_get_boolean(value);
+      return;
+    default:
+      G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, spec);
+  }
+}
+
+void get_property(GObject* object, guint id, GValue* value, GParamSpec* spec) {
+  Members& m = members(object);
+  const std::lock_guard lock(m.mutex);
+  const Settings& settings = m.settings;
+  switch (id) {
+    case PROP_PROMPT:
+      return g_value_set_string(value, m.prompt.c_str());
+    case PROP_MODEL:
+      return g_value_set_string(value, m.files.model.c_str());
+    case PROP_EMBEDDINGS:
+      return g_value_set_string(value, m.files.embeddings.c_str());
+    case PROP_STRENGTH:
+      return g_value_set_double(value, settings.strength);
+    case PROP_OUTPUT:
+      return g_value_set_enum(value, settings.output);
+    case PROP_MODE:
+      return g_value_set_enum(value, settings.mode);
+    case PROP_TRANSITION:
+      return g_value_set_int(value, settings.transition);
+    case PROP_N_THREADS:
+      return g_value_set_int(value, settings.threads);
+    case PROP_MESSAGE:
+      return g_value_set_boolean(value, settings.message);
+    default:
+      G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, spec);
+  }
+}
+
+void install_properties(GObjectClass* object_class) {
+  constexpr auto kPlain = GParamFlags(G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | GST_PARAM_MUTABLE_PLAYING);
+  constexpr auto kWeights = GParamFlags(G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | GST_PARAM_MUTABLE_READY);
+  constexpr auto kTunable = GParamFlags(kPlain | GST_PARAM_CONTROLLABLE);
+  const Settings d;
+  const auto install = [&](Property id, GParamSpec* spec) {
+    g_object_class_install_property(object_class, id, spec);
+  };
+  install(PROP_PROMPT,
+          g_param_spec_string(
+              "prompt", "Prompt",
+              "What the picture shall look like, as text: \"warm sunset, darker edges\"; \"\" (the "
+              "default) leaves it as it is. Read beside the stream when it changes",
+              "", kPlain));
+  install(PROP_MODEL, g_param_spec_string(
+                          "model", "Model",
+                          "The filter's weights and the encoder of prompts, as text: the name of one of the "
+                          "library's (grade, the default); or a safetensors file, with a /. Opened when the "
+                          "element starts",
+                          kDefaultModel, kWeights));
+  install(PROP_EMBEDDINGS,
+          g_param_spec_string(
+              "embeddings", "Embeddings",
+              "A safetensors file of a prompt's token embeddings, as text, in place of prompt; \"\" "
+              "(the default): prompt is read. Opened when the element starts",
+              "", kWeights));
+  install(PROP_STRENGTH, g_param_spec_double(
+                             "strength", "Strength",
+                             "How much of the change, as a factor without unit: 0 (leave as is) to 4; 1 (the "
+                             "default) as trained",
+                             0, kMostStrength, d.strength, kTunable));
+  install(PROP_OUTPUT,
+          g_param_spec_enum(
+              "output", "Output",
+              "What frames become: blend (the default), the graded picture; heatmap, where the "
+              "prompt acts, over the picture; mask, the same as alpha or gray; or none, as they are. "
+              "All but blend carry the prompt's vector and its region as metadata",
+              gst_text_cross_output_get_type(), d.output, kPlain));
+  install(PROP_MODE,
+          g_param_spec_enum(
+              "mode", "Mode",
+              "How it is calculated: auto (the default), baked; exact, pixel by pixel; or baked, by "
+              "looking up what was made of the prompt",
+              gst_text_cross_mode_get_type(), d.mode, kPlain));
+  install(PROP_TRANSITION,
+          g_param_spec_int(
+              "transition", "Transition",
+              "How long a look takes to become the next one when the prompt changes, in milliseconds: "
+              "0 (at once) to 60000; baked looks alone fade",
+              0, kMostTransition, d.transition, kPlain));
+  install(
+      PROP_N_THREADS,
+      g_param_spec_int("n-threads", "Threads",
+                       "Most threads to filter with, as a count: 1 to 256, or 0 (the default) for as many as "
+                       "the machine has; the output does not depend on it",
+                       0, kMostThreads, d.threads, kPlain));
+  install(PROP_MESSAGE,
+          g_param_spec_boolean("message", "Message",
+                               "Post an element message when a prompt takes effect: yes (the default) or no",
+                               d.message, kPlain));
+}
+
+// ------------------------------------------------------------------------------------------------- looks
+
+bool is_baked(const Settings& settings) { return settings.mode != MODE_EXACT; }
+
+bool changes_frames(const LookPointer& look) { return look != nullptr && look->filter.has_value(); }
+
+void grade(nonlocal::FrameGrader& grader, std::span<const ConstPlane> in, std::span<const Plane> out,
+           const Look& look, const nonlocal::GradeParameters& parameters) {
+  look.baked ? grader.run(in, out, look.request.format, *look.baked, parameters)
+             : grader.run(in, out, look.request.format, *look.filter, parameters);
+}
+
+// Where only one of the looks changes frames, fading is a matter of its strength.
+void grade_part(const State& state, nonlocal::FrameGrader& grader, std::span<const Plane> planes) {
+  std::array<ConstPlane, 3> memory;
+  std::copy(planes.begin(), planes.end(), memory.begin());
+  const std::span<const ConstPlane> in = std::span(memory).first(planes.size());
+  nonlocal::GradeParameters parameters{state.strength, state.threads};
+  const auto& [from, to, begin] = state.fade;
+  if (changes_frames(from) && changes_frames(to) && from->baked && to->baked && state.weight < 1) {
+    return grader.run(in, planes, to->request.format, *from->baked, *to->baked, state.weight, parameters);
+  }
+  if (changes_frames(to)) {
+    parameters.strength *= changes_frames(from) ? 1 : state.weight;
+    return grade(grader, in, planes, *to, parameters);
+  }
+  if (changes_frames(from)) {
+    parameters.strength *= 1 - state.weight;
+    grade(grader, in, planes, *from, parameters);
+  }
+}
+
+// Luma and chroma, or R, G and B.
+struct AllPlanes {
+  explicit AllPlanes(const FramePlanes& frame) {
+    for (const nonlocal::PlaneGroup* group : {&frame.luma, &frame.chroma}) {
+      for (const Plane& plane : group->all()) {
+        planes[count++] = plane;
+      }
+    }
+  }
+  [[nodiscard]] std::span<const Plane> all() const { return std::span(planes).first(count); }
+
+  std::array<Plane, 3> planes;
+  std::size_t count = 0;
+};
+
+void grade_frame(const State& state, std::array<nonlocal::FrameGrader, 3>& graders,
+                 const GstVideoFrame& frame) {
+  const FramePlanes planes = nonlocal::planes_of(frame);
+  if (!nonlocal::is_interlaced(frame)) {
+    return grade_part(state, graders[0], AllPlanes(planes).all());
+  }
+  for (const int field : {0, 1}) {
+    if (const AllPlanes rows(nonlocal::field_of(planes, field)); rows.count > 0) {
+      grade_part(state, graders[1 + field], rows.all());
+    }
+  }
+}
+
+// What the prompt's way back sees, and shows.
+void view_frame(State& state, const GstVideoFrame& frame) {
+  const Look& look = *state.fade.to;
+  const AllPlanes planes(nonlocal::planes_of(frame));
+  std::array<ConstPlane, 3> in;
+  std::copy(planes.all().begin(), planes.all().end(), in.begin());
+  state.view.look(std::span(in).first(planes.count), look.request.format, *look.filter, state.threads,
+                  std::exchange(state.is_new, false));
+  if (state.output == OUTPUT_HEATMAP) {
+    state.view.paint_heat(planes.all(), look.request.format, state.threads);
+  } else if (state.output == OUTPUT_MASK) {
+    const std::optional<Plane> alpha = nonlocal::alpha_of(frame);
+    state.view.paint_mask(planes.all(), look.request.format, alpha ? &*alpha : nullptr);
+  }
+}
+
+void add_metadata(const State& state, const GstVideoFrame& frame) {
+  const Look& look = *state.fade.to;
+  if (const auto box = state.view.box(GST_VIDEO_FRAME_WIDTH(&frame), GST_VIDEO_FRAME_HEIGHT(&frame))) {
+    gst_buffer_add_video_region_of_interest_meta(frame.buffer, kRegionType, box->x, box->y, box->w, box->h);
+  }
+  GstCustomMeta* meta = gst_buffer_add_custom_meta(frame.buffer, kMetaName);
+  if (meta != nullptr && look.pooled_bytes != nullptr) {
+    gst_structure_set(gst_custom_meta_get_structure(meta), "pooled", G_TYPE_BYTES, look.pooled_bytes.get(),
+                      nullptr);
+  }
+}
+
+// ---------------------------------------------------------------------------------------------- messages
+
+void take_texts(GstStructure* structure, const char* name, const std::vector<std::string>& texts) {
+  GValue list = G_VALUE_INIT;
+  gst_value_list_init(&list, static_cast<guint>(texts.size()));
+  for (const std::string& text : texts) {
+    GValue value = G_VALUE_INIT;
+    g_value_init(&value, G_TYPE_STRING);
+    g_value_set_string(&value, text.c_str());
+    gst_value_list_append_and_take_value(&list, &value);
+  }
+  gst_structure_take_value(structure, name, &list);
+}
+
+void warn_of_prompt(GstElement* element, const Look& look) {
+  if (look.invalid > 0) {
+    GST_ELEMENT_WARNING(element, STREAM, FORMAT,
+                        ("prompt: %zu places are not UTF-8, and were read as U+FFFD", look.invalid),
+                        (nullptr));
+  }
+  if (look.cut > 0) {
+    GST_ELEMENT_WARNING(
+        element, STREAM, FORMAT,
+        ("prompt: its last %zu tokens are more than the model has room for, and were left out", look.cut),
+        (nullptr));
+  }
+}
+
+void report(GstBaseTransform* trans, GstBuffer* buffer, const Look& look) {
+  const GstSegment& segment = trans->segment;
+  const guint64 time = GST_BUFFER_PTS(buffer);
+  GstStructure* structure = gst_structure_new(
+      "textcross", "timestamp", G_TYPE_UINT64, time, "stream-time", G_TYPE_UINT64,
+      gst_segment_to_stream_time(&segment, GST_FORMAT_TIME, time), "running-time", G_TYPE_UINT64,
+      gst_segment_to_running_time(&segment, GST_FORMAT_TIME, time), "duration", G_TYPE_UINT64,
+      GST_BUFFER_DURATION(buffer), "prompt", G_TYPE_STRING, look.request.prompt.c_str(), nullptr);
+  take_texts(structure, "tokens", look.tokens);
+  gst_element_post_message(GST_ELEMENT(trans), gst_message_new_element(GST_OBJECT(trans), structure));
+}
+
+// -------------------------------------------------------------------------------------- the base classes
+
+// How far the fade is at this frame.
+double weight_at(const Fade& fade, GstClockTime now, int transition) {
+  if (fade.from == nullptr || transition == 0 || !GST_CLOCK_TIME_IS_VALID(now) ||
+      !GST_CLOCK_TIME_IS_VALID(fade.begin) || now < fade.begin) {
+    return fade.from == nullptr || transition == 0 ? 1 : 0;
+  }
+  return std::min(1.0,
+                  static_cast<double>(now - fade.begin) / (GST_MSECOND * static_cast<double>(transition)));
+}
+
+// The look that is newest begins to come in once the one before has.
+void advance(GstBaseTransform* trans, GstBuffer* buffer, const Settings& settings) {
+  State& state = members(trans).state;
+  Fade& fade = state.fade;
+  const GstClockTime now =
+      gst_segment_to_running_time(&trans->segment, GST_FORMAT_TIME, GST_BUFFER_PTS(buffer));
+  state.weight = weight_at(fade, now, settings.transition);
+  if (state.weight >= 1) {
+    fade.from.reset();
+  }
+  LookPointer newest = state.maker->newest();
+  if (fade.from != nullptr || newest == fade.to) {
+    return;
+  }
+  warn_of_prompt(GST_ELEMENT(trans), *newest);
+  if (settings.message) {
+    report(trans, buffer, *newest);
+  }
+  fade = {std::exchange(fade.to, nullptr), std::move(newest), now};
+  state.is_new = true;
+  state.weight = weight_at(fade, now, settings.transition);
+}
+
+// The prompt is copied where it has changed, not in every frame.
+void ask_where_changed(Members& m, const Settings& settings) {
+  State& state = m.state;
+  if (settings.prompt == state.prompt && is_baked(settings) == state.asked.is_baked) {
+    return;
+  }
+  state.prompt = settings.prompt;
+  state.asked.is_baked = is_baked(settings);
+  {
+    const std::lock_guard lock(m.mutex);
+    state.asked.prompt = m.prompt;
+  }
+  state.maker->ask(state.asked);
+}
+
+void before_transform(GstBaseTransform* trans, GstBuffer* buffer) {
+  Members& m = members(trans);
+  State& state = m.state;
+  const GstClockTime time =
+      gst_segment_to_stream_time(&trans->segment, GST_FORMAT_TIME, GST_BUFFER_PTS(buffer));
+  if (GST_CLOCK_TIME_IS_VALID(time)) {
+    gst_object_sync_values(GST_OBJECT(trans), time);
+  }
+  Settings settings;
+  {
+    const std::lock_guard lock(m.mutex);
+    settings = m.settings;
+  }
+  state.strength = settings.strength;
+  state.threads = settings.threads;
+  state.output = settings.output;
+  try {
+    ask_where_changed(m, settings);
+    advance(trans, buffer, settings);
+  } catch (const std::exception& error) {
+    GST_ELEMENT_WARNING(trans, LIBRARY, FAILED, ("The prompt cannot be read: %s", error.what()), (nullptr));
+  }
+  const bool fades = state.fade.from != nullptr && state.weight < 1;
+  const bool blends =
+      settings.strength > 0 && (changes_frames(state.fade.to) || (fades && changes_frames(state.fade.from)));
+  const bool shows = changes_frames(state.fade.to);
+  gst_base_transform_set_passthrough(trans, settings.output == OUTPUT_BLEND ? !blends : !shows);
+}
+
+GstFlowReturn transform_frame_ip(GstVideoFilter* filter, GstVideoFrame* frame) {
+  if (GST_BUFFER_FLAG_IS_SET(frame->buffer, GST_BUFFER_FLAG_GAP)) {
+    return GST_FLOW_OK;
+  }
+  try {
+    State& state = members(filter).state;
+    if (state.output == OUTPUT_BLEND) {
+      grade_frame(state, state.graders, *frame);
+    } else {
+      view_frame(state, *frame);
+      add_metadata(state, *frame);
+    }
+    return GST_FLOW_OK;
+  } catch (...) {
+    nonlocal::post_exception(GST_ELEMENT(filter), "filter", GST_VIDEO_FRAME_WIDTH(frame),
+                             GST_VIDEO_FRAME_HEIGHT(frame));
+  }
+  return GST_FLOW_ERROR;
+}
+
+// The first frame has its look.
+gboolean set_info(GstVideoFilter* filter, GstCaps*, GstVideoInfo* info, GstCaps*, GstVideoInfo*) {
+  Members& m = members(filter);
+  State& state = m.state;
+  LookRequest wanted;
+  wanted.format = nonlocal::colour_format_of(*info);
+  {
+    const std::lock_guard lock(m.mutex);
+    wanted.prompt = m.prompt;
+    wanted.is_baked = is_baked(m.settings);
+    state.prompt = m.settings.prompt;
+  }
+  try {
+    if (state.fade.to == nullptr || wanted != state.asked) {
+      state.asked = wanted;
+      state.maker->make_now(wanted);
+      state.fade = Fade();
+    }
+    return TRUE;
+  } catch (...) {
+    nonlocal::post_exception(GST_ELEMENT(filter), "filter", GST_VIDEO_INFO_WIDTH(info),
+                             GST_VIDEO_INFO_HEIGHT(info));
+  }
+  return FALSE;
+}
+
+gboolean start(GstBaseTransform* trans) {
+  Members& m = members(trans);
+  try {
+    nonlocal::LookSource source;
+    {
+      const std::lock_guard lock(m.mutex);
+      source = {m.files.model, m.files.embeddings, m.settings.threads};
+    }
+    source.model = nonlocal::find_model(source.model);
+    m.state = State();
+    m.state.maker = std::make_unique<LookMaker>(source);
+    return TRUE;
+  } catch (...) {
+    nonlocal::post_exception(GST_ELEMENT(trans), "model");
+  }
+  return FALSE;
+}
+
+gboolean stop(GstBaseTransform* trans) {
+  members(trans).state = State();
+  return TRUE;
+}
+
+void finalize(GObject* object) {
+  delete &members(object);
+  G_OBJECT_CLASS(gst_text_cross_parent_class)->finalize(object);
+}
+
+}  // namespace
+
+static void gst_text_cross_class_init(GstTextCrossClass* klass) {
+  GST_DEBUG_CATEGORY_INIT(text_cross_debug, "textcross", 0, "prompts that grade video");
+  auto* object_class = G_OBJECT_CLASS(klass);
+  object_class->set_property = GST_DEBUG_FUNCPTR(set_property);
+  object_class->get_property = GST_DEBUG_FUNCPTR(get_property);
+  object_class->finalize = GST_DEBUG_FUNCPTR(finalize);
+  install_properties(object_class);
+  if (gst_meta_get_info(kMetaName) == nullptr) {
+    static const gchar* no_tags[] = {nullptr};  // holds for any transformation of the frame
+    gst_meta_register_custom(kMetaName, no_tags, nullptr, nullptr, nullptr);
+  }
+  gst_type_mark_as_plugin_api(gst_text_cross_mode_get_type(), GstPluginAPIFlags(0));
+  gst_type_mark_as_plugin_api(gst_text_cross_output_get_type(), GstPluginAPIFlags(0));
+
+  auto* element_class = GST_ELEMENT_CLASS(klass);
+  gst_element_class_set_static_metadata(
+      element_class, "Text cross-attention", "Filter/Effect/Video",
+      "Grades video as a prompt says, by cross-attention of pixels and words", "The nonlocal authors");
+  nonlocal::add_video_pads(element_class);
+
+  auto* transform_class = GST_BASE_TRANSFORM_CLASS(klass);
+  transform_class->transform_ip_on_passthrough = FALSE;
+  transform_class->before_transform = GST_DEBUG_FUNCPTR(before_transform);
+  transform_class->start = GST_DEBUG_FUNCPTR(start);
+  transform_class->stop = GST_DEBUG_FUNCPTR(stop);
+  auto* filter_class = GST_VIDEO_FILTER_CLASS(klass);
+  filter_class->set_info = GST_DEBUG_FUNCPTR(set_info);
+  filter_class->transform_frame_ip = GST_DEBUG_FUNCPTR(transform_frame_ip);
+}
+
+static void gst_text_cross_init(GstTextCross* self) {
+  self->m = new Members();
+  gst_base_transform_set_gap_aware(GST_BASE_TRANSFORM(self), TRUE);
+}

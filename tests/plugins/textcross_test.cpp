@@ -1,0 +1,275 @@
+// textcross gives what nonlocal::FrameGrader gives on plain planes, in every format and layout.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <random>
+
+#include "model/safetensors.h"
+#include "nonlocal/frame_grader.h"
+#include "nonlocal/relevance.h"
+#include "plain_planes.h"
+#include "support.h"
+
+namespace nonlocal::test {
+namespace {
+
+constexpr int kHeight = 7;
+constexpr int kWidths[] = {1, 2, 3, 17, 321};
+const GstVideoInfo kInfo = video_info(GST_VIDEO_FORMAT_I420, 48, 32);
+
+// --------------------------------------------------------------------------------------------------- files
+
+// A folder for files that the tests write, gone with the process.
+const std::filesystem::path& folder() {
+  static const struct Folder {
+    Folder() : path(std::filesystem::temp_directory_path() / ("textcross." + std::to_string(getpid()))) {
+      std::filesystem::create_directory(path);
+    }
+    ~Folder() { std::filesystem::remove_all(path); }
+    std::filesystem::path path;
+  } folder;
+  return folder.path;
+}
+
+constexpr std::uint64_t kTokens = 5;
+constexpr std::uint64_t kWidth = 6;
+
+model::NamedTensor random_tensor(const std::string& name, const model::Shape& shape, float size) {
+  std::mt19937 random(static_cast<unsigned>(std::hash<std::string>()(name)));
+  std::normal_distribution<float> normal(0, size);
+  model::NamedTensor tensor{name, shape, {}};
+  for (std::uint64_t i = 0; i < shape[0] * shape[1]; ++i) {
+    tensor.values.push_back(normal(random));
+  }
+  return tensor;
+}
+
+// Two heads of four channels that look at R, G, B, luma and the place.
+std::string write_model(const std::string& name, std::uint64_t width = kWidth) {
+  const std::string path = folder() / (name + ".safetensors");
+  model::write_safetensors(path,
+                           {{"format", "nonlocal.cross_attention_filter"},
+                            {"version", "1"},
+                            {"layers", "1"},
+                            {"heads", "2"},
+                            {"colour_features", "r g b luma*luma"},
+                            {"frequencies", "1"}},
+                           {random_tensor("layers.0.query.weight", {8, 8}, 0.7F),
+                            random_tensor("layers.0.key.weight", {8, width}, 0.7F),
+                            random_tensor("layers.0.value.weight", {8, width}, 0.4F),
+                            random_tensor("layers.0.output.weight", {3, 8}, 0.1F)});
+  return path;
+}
+
+const std::string& model_file() {
+  static const std::string path = write_model("model");
+  return path;
+}
+
+const std::string& embeddings_file() {
+  static const std::string path = [] {
+    const std::string file = folder() / "tokens.safetensors";
+    model::NamedTensor pooled = random_tensor("pooled", {kWidth, 1}, 1);
+    pooled.shape = {kWidth};
+    model::write_safetensors(file, {}, {random_tensor("tokens", {kTokens, kWidth}, 1), pooled});
+    return file;
+  }();
+  return path;
+}
+
+// ------------------------------------------------------------------------------------- element and library
+
+std::string element_of(const std::string& settings) {
+  return "textcross model=\"" + model_file() + "\" embeddings=\"" + embeddings_file() + "\" " + settings;
+}
+
+class Grading : public Harness {
+ public:
+  explicit Grading(const GstVideoInfo& info, const std::string& settings = "")
+      : Harness(info, element_of(settings), "textcross") {}
+};
+
+CrossAttentionFilter some_filter() {
+  return {CrossAttentionModel(model_file()), read_token_embeddings(embeddings_file()).tokens()};
+}
+
+ColourFormat colours_of(const GstVideoInfo& info) {
+  if (GST_VIDEO_INFO_IS_RGB(&info)) {
+    return {};
+  }
+  const bool is_full = info.colorimetry.range == GST_VIDEO_COLOR_RANGE_0_255;
+  return {GST_VIDEO_INFO_IS_GRAY(&info) ? ColourModel::kGray : ColourModel::kYCbCr, ColourMatrix::kBt601,
+          is_full ? ColourRange::kFull : ColourRange::kLimited,
+          info.chroma_site == GST_VIDEO_CHROMA_SITE_JPEG ? ChromaSite::kCentre : ChromaSite::kLeft};
+}
+
+using Samples = std::vector<std::vector<int>>;
+
+Samples graded_by_library(Samples samples, const GstVideoInfo& info, bool is_baked, double strength = 1) {
+  Components planes(samples, info, 0, GST_VIDEO_INFO_IS_GRAY(&info) ? 1 : 3);
+  FrameGrader grader;
+  const GradeParameters parameters{strength, 1};
+  if (is_baked) {
+    grader.run(planes.in, planes.out, colours_of(info), *GradeLook::bake(some_filter(), colours_of(info)),
+               parameters);
+  } else {
+    grader.run(planes.in, planes.out, colours_of(info), some_filter(), parameters);
+  }
+  planes.store(samples);
+  return samples;
+}
+
+// ------------------------------------------------------------------------------------------------- formats
+
+class TextFormats : public ::testing::TestWithParam<GstVideoFormat> {};
+
+// The second frame lies in padded planes; bytes that are no samples stay.
+TEST_P(TextFormats, GiveWhatTheLibraryGivesOnPlainPlanes) {
+  for (const int width : kWidths) {
+    const GstVideoInfo info = video_info(GetParam(), width, kHeight);
+    Grading harness(info);
+    for (int i = 0; i < 2; ++i) {
+      Buffer in = noisy_frame(info, i);
+      const Samples before = all_samples_of(in.get(), info);
+      const Samples wanted = graded_by_library(before, info, true);
+      EXPECT_NE(wanted, before);
+      if (i == 1) {
+        in = padded_frame(in.get(), info);
+      }
+      const Bytes bytes = bytes_of(in.get());
+      const std::vector<bool> belongs = sample_bytes(in.get(), info);
+      const Buffer out = harness.filter(std::move(in));
+      ASSERT_TRUE(out);
+      ASSERT_EQ(all_samples_of(out.get(), info), wanted) << width << ", frame " << i;
+      const Bytes after = bytes_of(out.get());
+      for (std::size_t k = 0; k < bytes.size(); ++k) {
+        ASSERT_TRUE(belongs[k] || after[k] == bytes[k]) << "byte " << k << " is no sample but was written";
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, TextFormats, ::testing::ValuesIn(formats()), [](const auto& info) {
+  return std::string(gst_video_format_to_string(info.param));
+});
+
+TEST(TextMode, ExactAsksEveryToken) {
+  const Buffer frame = noisy_frame(kInfo);
+  const Samples before = all_samples_of(frame.get(), kInfo);
+  const auto graded = [&](const char* mode) {
+    return all_samples_of(Grading(kInfo, mode).filter(noisy_frame(kInfo)).get(), kInfo);
+  };
+  EXPECT_EQ(graded("mode=exact"), graded_by_library(before, kInfo, false));
+  EXPECT_EQ(graded("mode=baked"), graded_by_library(before, kInfo, true));
+  EXPECT_EQ(graded("mode=auto"), graded("mode=baked"));
+  EXPECT_NE(graded("mode=exact"), graded("mode=baked"));
+}
+
+TEST(TextStrength, MultipliesTheChange) {
+  for (const double strength : {0.25, 2.0}) {
+    Grading harness(kInfo, "strength=" + std::to_string(strength));
+    Buffer frame = noisy_frame(kInfo);
+    const Samples before = all_samples_of(frame.get(), kInfo);
+    EXPECT_EQ(all_samples_of(harness.filter(std::move(frame)).get(), kInfo),
+              graded_by_library(before, kInfo, true, strength));
+  }
+}
+
+TEST(TextPassthrough, WhatIsNotToChangeIsTheSameBuffer) {
+  Grading harness(kInfo, "strength=0");
+  Buffer in = noisy_frame(kInfo);
+  const GstBuffer* const before = in.get();
+  EXPECT_EQ(harness.filter(std::move(in)).get(), before);
+}
+
+// The frame stays; it carries where the prompt acts, and the prompt's vector.
+TEST(TextOutput, NoneCarriesMetadataAlone) {
+  Grading harness(kInfo, "output=none");
+  Buffer in = noisy_frame(kInfo);
+  const Bytes before = bytes_of(in.get());
+  const Buffer out = harness.filter(std::move(in));
+  EXPECT_EQ(bytes_of(out.get()), before);
+  const auto* region = gst_buffer_get_video_region_of_interest_meta_id(out.get(), 0);
+  ASSERT_NE(region, nullptr);
+  EXPECT_STREQ(g_quark_to_string(region->roi_type), "textcross");
+  EXPECT_TRUE(region->w > 0 && region->h > 0 && region->x + region->w <= 48 && region->y + region->h <= 32);
+  GstCustomMeta* meta = gst_buffer_get_custom_meta(out.get(), "NonlocalTextMeta");
+  ASSERT_NE(meta, nullptr);
+  GBytes* pooled = nullptr;
+  ASSERT_TRUE(
+      gst_structure_get(gst_custom_meta_get_structure(meta), "pooled", G_TYPE_BYTES, &pooled, nullptr));
+  const std::vector<float> wanted = read_token_embeddings(embeddings_file()).pooled;
+  ASSERT_EQ(g_bytes_get_size(pooled), wanted.size() * sizeof(float));
+  EXPECT_EQ(std::memcmp(g_bytes_get_data(pooled, nullptr), wanted.data(), g_bytes_get_size(pooled)), 0);
+  g_bytes_unref(pooled);
+}
+
+TEST(TextOutput, TheMaskIsAlphaOrGray) {
+  const GstVideoInfo rgba = video_info(GST_VIDEO_FORMAT_RGBA, 48, 32);
+  Buffer in = noisy_frame(rgba);
+  const Samples before = all_samples_of(in.get(), rgba);
+  const Buffer out = Grading(rgba, "output=mask").filter(std::move(in));
+  EXPECT_EQ(all_samples_of(out.get(), rgba), before) << "colours stay where there is alpha";
+  const std::vector<int> alpha = samples_of(out.get(), rgba, 3);
+  EXPECT_EQ(*std::ranges::max_element(alpha), 255);
+  EXPECT_LT(*std::ranges::min_element(alpha), 250);
+
+  for (const GstVideoFormat format : {GST_VIDEO_FORMAT_I420, GST_VIDEO_FORMAT_P010_10LE}) {
+    const GstVideoInfo info = video_info(format, 48, 32);
+    const int unit = GST_VIDEO_INFO_COMP_DEPTH(&info, 0) == 10 ? 4 : 1;
+    const Samples mask = all_samples_of(Grading(info, "output=mask").filter(noisy_frame(info)).get(), info);
+    EXPECT_EQ(*std::ranges::max_element(mask[0]), 235 * unit);
+    EXPECT_GE(*std::ranges::min_element(mask[0]), 16 * unit);
+    EXPECT_EQ(mask[1], std::vector<int>(mask[1].size(), 128 * unit)) << "no colour";
+  }
+}
+
+// What differs from the frame is what the library's map over the same frame is.
+TEST(TextOutput, TheHeatMapIsTheLibrarys) {
+  Buffer in = noisy_frame(kInfo);
+  Samples samples = all_samples_of(in.get(), kInfo);
+  Components planes(samples, kInfo, 0, 3);
+  TokenMaps maps;
+  maps.run(planes.in, colours_of(kInfo), some_filter(), {48, 32, 1});
+  std::vector<float> sum(48 * 32);
+  for (int token = 0; token < maps.tokens(); ++token) {
+    for (int i = 0; i < 48 * 32; ++i) {
+      sum[static_cast<std::size_t>(i)] += maps.map(token).row(i / 48)[i % 48];
+    }
+  }
+  HeatMapParameters parameters;
+  parameters.most = *std::ranges::max_element(sum);
+  blend_heat_map({sum.data(), 32, 48, 48}, planes.in, planes.out, colours_of(kInfo), parameters);
+  planes.store(samples);
+  EXPECT_EQ(all_samples_of(Grading(kInfo, "output=heatmap").filter(std::move(in)).get(), kInfo), samples);
+}
+
+TEST(TextThreads, AnyNumberGivesTheSameBytes) {
+  const auto graded = [](const char* threads) {
+    return bytes_of(Grading(kInfo, threads).filter(noisy_frame(kInfo)).get());
+  };
+  const Bytes one = graded("n-threads=1");
+  for (const char* threads : {"n-threads=2", "n-threads=4", "n-threads=0"}) {
+    EXPECT_EQ(graded(threads), one) << threads;
+  }
+}
+
+TEST(TextErrors, AFileThatDoesNotFitIsNamed) {
+  const auto error = [](const std::string& element) {
+    const Element pipeline = parse("videotestsrc num-buffers=1 ! " + element + " ! fakesink");
+    return play_to_error(pipeline.get()).text;
+  };
+  EXPECT_NE(error("textcross model=none").find("none.safetensors"), std::string::npos);
+  EXPECT_NE(error("textcross model=/no/such.safetensors").find("/no/such.safetensors"), std::string::npos);
+  const std::string wide = write_model("wide", 7);
+  const std::string text = error("textcross model=" + wide + " embeddings=" + embeddings_file());
+  EXPECT_NE(text.find("expected tokens of 7 values"), std::string::npos) << text;
+  EXPECT_NE(error("textcross model=" + model_file() + " embeddings=" + model_file()).find("\"tokens\""),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace nonlocal::test
