@@ -38,11 +38,18 @@ case $element in
     ranges="sigma strength chroma-strength patch-size search-size n-threads noise-level"
     ;;
   selfattention)
-    tunable="strength condition"
+    tunable="strength condition h"
     plain=n-threads
-    weights="model precision"
+    weights="model precision temporal-radius"
     read_only=frames
-    ranges="strength condition n-threads frames"
+    ranges="strength condition h temporal-radius n-threads frames"
+    ;;
+  textcross)
+    tunable=strength
+    plain="prompt output mode transition n-threads message"
+    weights="model embeddings"
+    read_only=
+    ranges="strength transition n-threads"
     ;;
   *) fail "no such element: $element" ;;
 esac

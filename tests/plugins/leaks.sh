@@ -10,7 +10,9 @@ run() { # PIPELINE...
   ! grep -E 'object-alive, type-name=\(string\)[^%]' <<<"$output" || fail "leaks: $*"
 }
 for element in nonlocaldenoise "nonlocaldenoise sigma=0" "nonlocaldenoise adaptive=true" \
-  "selfattention model=$models/network_refiner.safetensors"; do
+  "selfattention model=$models/network_refiner.safetensors" \
+  "textcross model=$models/cross_attention_filter.safetensors embeddings=$models/cross_attention_filter_case.safetensors" \
+  "textcross output=none model=$models/cross_attention_filter.safetensors embeddings=$models/cross_attention_filter_case.safetensors"; do
   # shellcheck disable=SC2086
   run videotestsrc num-buffers=30 ! $size ! $element ! fakesink
 done
