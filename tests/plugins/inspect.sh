@@ -46,7 +46,8 @@ case $element in
     ;;
   textcross)
     tunable=strength
-    plain="prompt output mode transition n-threads message"
+    plain="prompt transition n-threads message"
+    choices="output mode"
     weights="model embeddings"
     read_only=
     ranges="strength transition n-threads"
@@ -60,17 +61,22 @@ playing='changeable in NULL, READY, PAUSED or PLAYING state'
 for name in $tunable; do
   expect_of "$name" "controllable, $playing"
 done
-for name in $plain; do
+for name in $plain ${choices:-}; do
   expect_of "$name" "$playing"
 done
 for name in $weights; do
   expect_of "$name" 'changeable only in NULL or READY state'
 done
-expect_of "$read_only" 'flags: readable$'
+for name in $read_only; do
+  expect_of "$name" 'flags: readable$'
+done
 # A blurb is the manual: it names the unit, the range and the default.
 for name in $tunable $plain $read_only; do
-  expect_of "$name" '(8-bit code values|without unit|in samples|as a count|in the unit of|true.* or false)'
+  expect_of "$name" '(8-bit code values|without unit|in samples|in milliseconds|as a count|as text|in the unit of|true.* or false)'
   expect_of "$name" '(default|Default:)'
+done
+for name in ${choices:-}; do
+  expect_of "$name" '\(the default\).*; or '
 done
 for name in $ranges; do
   expect_of "$name" '[0-9] .*to [0-9]+|[0-9] to [0-9]+'
