@@ -274,10 +274,10 @@ void install_properties(GObjectClass* object_class) {
                        "Most threads to filter with, as a count: 1 to 256, or 0 (the default) for as many as "
                        "the machine has; the output does not depend on it",
                        0, kMostThreads, d.threads, kPlain));
-  install(PROP_MESSAGE,
-          g_param_spec_boolean("message", "Message",
-                               "Post an element message when a prompt takes effect: yes (the default) or no",
-                               d.message, kPlain));
+  install(PROP_MESSAGE, g_param_spec_boolean(
+                            "message", "Message",
+                            "Post an element message when a prompt takes effect: true (the default) or false",
+                            d.message, kPlain));
 }
 
 // ------------------------------------------------------------------------------------------------- looks
