@@ -261,6 +261,13 @@ TEST_F(ModelFile, BiasesAreOptional) {
   EXPECT_EQ(filter.apply({0.1, 0.5, 0.7}, 0.3, -0.8), weights_.filter().apply({0.1, 0.5, 0.7}, 0.3, -0.8));
 }
 
+TEST_F(ModelFile, MayHoldATextEncoder) {
+  tensors_.push_back({"text_model.embeddings.token_embedding.weight", {2, 7}, std::vector<float>(14)});
+  tensors_.push_back({"text_projection.weight", {1}, {0}});
+  const CrossAttentionFilter filter(load(), weights_.tokens.view());
+  EXPECT_EQ(filter.apply({0.1, 0.5, 0.7}, 0.3, -0.8), weights_.filter().apply({0.1, 0.5, 0.7}, 0.3, -0.8));
+}
+
 TEST_F(ModelFile, WrongShapesAreNamed) {
   tensor("layers.1.query.weight") = {"layers.1.query.weight", {8, 5}, std::vector<float>(40)};
   expect_refused("tensor \"layers.1.query.weight\": expected the shape [8, 6], found [8, 5]");

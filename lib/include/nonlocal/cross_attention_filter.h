@@ -75,7 +75,9 @@ struct CrossAttentionWeights {
 // have a ".bias" of as many values as its weight has rows. Its metadata hold "format":
 // "nonlocal.cross_attention_filter", "version": "1", "layers" (1 to 8), "heads" (1 to 64),
 // "colour_features" (their names with spaces between them, up to 64: "r g b") and "frequencies" (F);
-// tools/train/cross_attention_filter.py writes it from PyTorch.
+// tools/train/cross_attention_filter.py writes it from PyTorch. The file may hold the text encoder as well,
+// so that one file is all that a prompt needs: tensors "text_model.*" and "text_projection.weight" are that
+// encoder's, which TextEncoder reads from the same file (text_encoder.h).
 class NONLOCAL_API CrossAttentionModel {
  public:
   // Throws ModelError if the file cannot be read or is no such model, naming the tensor, the shape expected

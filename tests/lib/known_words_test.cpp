@@ -1,0 +1,90 @@
+// The words that a model knows: slips, contractions, other scripts, files without a list.
+#include "nonlocal/known_words.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "model/safetensors.h"
+#include "nonlocal/error.h"
+
+namespace nonlocal {
+namespace {
+
+using Words = std::vector<std::string>;
+
+class KnownWordsTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = (std::filesystem::temp_directory_path() / "known-words-XXXXXX").string();
+    ASSERT_NE(mkdtemp(name.data()), nullptr);
+    folder_ = name;
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  KnownWords of(const std::map<std::string, std::string>& metadata) {
+    const std::string path = (folder_ / "words.safetensors").string();
+    model::write_safetensors(path, metadata, {{"x", {1}, {0}}});
+    return KnownWords(path);
+  }
+  KnownWords some() { return of({{"words", "warm warmer sunset a don make it été b w"}}); }
+
+  std::filesystem::path folder_;
+};
+
+TEST_F(KnownWordsTest, OthersAreNamedOnceInTheirOrder) {
+  EXPECT_EQ(some().unknown_words("A zebra makes it warm; a ZEBRA, sunset grue"),
+            (Words{"zebra", "makes", "grue"}));
+}
+
+TEST_F(KnownWordsTest, AllOfThemAreKnownWhateverTheCase) {
+  EXPECT_EQ(some().unknown_words("Make it WARMER, b/w, Don't!"), Words{});
+  EXPECT_EQ(some().unknown_words("\xc3\x89T\xc3\x89, e\xcc\x81t\xc3\xa9"), Words{});
+}
+
+TEST_F(KnownWordsTest, ASlipOfALongWordIsKnown) {
+  const KnownWords words = some();
+  for (const char* slip : {"sunsett", "suunset", "xsunset", "unset", "sunse", "sunst", "sunsat", "aunset",
+                           "sunsex", "usnset", "sunste", "sunest"}) {
+    EXPECT_EQ(words.unknown_words(slip), Words{}) << slip;
+  }
+  for (const char* other : {"sunsetttt", "nusest", "snusett", "sxnsxt", "tesnus", "sunsetaa", "uset"}) {
+    EXPECT_EQ(words.unknown_words(other), Words{other});
+  }
+}
+
+TEST_F(KnownWordsTest, ASlipOfAShortWordIsAnotherWord) {
+  EXPECT_EQ(some().unknown_words("worm warn mak"), (Words{"worm", "warn", "mak"}));
+}
+
+TEST_F(KnownWordsTest, NumbersAndSignsAreNoWords) {
+  EXPECT_EQ(some().unknown_words("20 %, #42 -> \xf0\x9f\x98\x80 !"), Words{});
+  EXPECT_EQ(some().unknown_words(""), Words{});
+  EXPECT_EQ(some().unknown_words("\xff\xfe"), Words{});
+}
+
+TEST_F(KnownWordsTest, WithoutAListNothingIsUnknown) {
+  const KnownWords none = of({});
+  EXPECT_TRUE(none.empty());
+  EXPECT_EQ(none.unknown_words("zebra"), Words{});
+  EXPECT_FALSE(some().empty());
+}
+
+TEST_F(KnownWordsTest, FilesThatAreNoneAreRefused) {
+  EXPECT_THROW(KnownWords((folder_ / "none.safetensors").string()), ModelError);
+}
+
+TEST_F(KnownWordsTest, LongTextsAreQuick) {
+  std::string text;
+  for (int i = 0; i < 100'000; ++i) {
+    text += "sunsex warmar ";
+  }
+  EXPECT_EQ(some().unknown_words(text + std::string(1'000'000, 'q')).size(), 1U);
+}
+
+}  // namespace
+}  // namespace nonlocal

@@ -1,0 +1,401 @@
+"""Instructions with the edits that they ask for: what the bundled model `grade` learns from.
+
+    grammar = Grammar(random.Random(1), other_words)
+    text, edits = grammar.sentence()    # "a bit warmer, with darker edges", two rows of grade_edits.py
+"""
+import random
+import re
+
+import grade_edits
+from grade_edits import row, scaled
+from grade_off_topic import OffTopic
+from grade_words import (ADJECTIVES, COLOURS, COMPARATIVES, CONCEPTS, HOW_MUCH, HUES, KINDS, LOOKS, PHRASES, PICTURES, REGIONS, hue, tint, words)
+
+Edits = list[list[float]]
+Clause = tuple[str, Edits]
+
+COLOUR_NAMES = {" ".join(entry.split()[:-1]): entry.split()[-1] for entry in words(COLOURS)}
+PLAIN_COLOURS = words("red, green, blue, yellow, orange, purple, pink, magenta, cyan, teal, turquoise, brown, violet, gold, golden")
+DEEP = row(exposure=-0.35, saturation=0.4)
+SEPARATORS = [", ", ", ", ", ", " and ", " and ", ", and ", " then ", ", then ", " but ", ", but ", " with ", "; ", " plus ", " & ", ". ", " also ",
+              " while ", ", yet ", " as well as ", " together with ", " "]
+
+ADJECTIVE_FORMS = ["{a}", "{a}", "make it {a}", "make the {p} {a}", "a {a} {k}", "{a} {k}", "{a} {k}", "give it a {a} {k}", "give the {p} a {a} {k}",
+                   "i want it {a}", "it should be {a}", "the {p} should look {a}", "turn it {a}", "let it be {a}", "i would like a {a} {k}", "go {a}",
+                   "with a {a} {k}", "{a} {p}", "it needs a {a} {k}", "render it {a}", "in a {a} {k}", "let's have a {a} {k}", "keep it {a}",
+                   "a {k} that is {a}", "should feel {a}", "something {a}", "as {a} as possible", "i'm after a {a} {k}", "{a} and nice", "all {a}",
+                   "make everything {a}", "how about a {a} {k}", "have it look {a}", "show it {a}", "a {a} one", "{a} please", "try {a}",
+                   "a {k} that feels {a}", "go for a {a} {k}", "{k}: {a}", "grade it {a}", "make this {p} feel {a}", "i need a {a} {k}"]
+COMPARATIVE_FORMS = ["{c}", "{c}", "{c}", "make it {c}", "make it {c}", "make the {p} {c}", "it should be {c}", "could it be {c}", "i'd like it {c}",
+                     "needs to be {c}", "{c} than this", "{c} {k}", "{c} {p}", "a {c} {k}", "make everything {c}", "i want the {p} {c}", "turn it {c}",
+                     "get it {c}", "{c} overall", "have it {c}", "it could be {c}", "let it look {c}", "would look better {c}", "render it {c}",
+                     "the {p} must be {c}", "go {c}", "push it {c}", "can we go {c}", "make this {c}", "a {k} that is {c}", "i prefer it {c}"]
+VERB_FORMS = ["{v} it", "{v} the {p}", "{v} the {p}", "{v}", "{v} this {p}", "{v} everything", "try to {v} it", "you should {v} it", "{v} that {p}",
+              "i want to {v} the {p}", "let's {v} it", "we need to {v} this", "{v} my {p}", "just {v} it"]
+NOUN_FORMS = ["more {n}", "more {n}", "add {n}", "add some {n}", "add more {n}", "increase the {n}", "boost the {n}", "raise the {n}", "with more {n}",
+              "give it {n}", "give it more {n}", "needs more {n}", "some {n}", "extra {n}", "turn up the {n}", "crank up the {n}", "increase {n}", "boost {n}",
+              "{n} up", "push the {n}", "bring in some {n}", "bring out the {n}", "enhance the {n}", "put more {n} into it", "with added {n}", "higher {n}",
+              "strengthen the {n}", "max out the {n}", "infuse it with {n}", "pump up the {n}", "bring up the {n}", "it lacks {n}", "not enough {n}",
+              "raise {n}", "it wants more {n}", "crank those {n} up", "a splash more {n}", "a notch more {n}", "bump the {n}", "{n} to the max", "+ {n}", "{n} +", "{n} plus", "bring back {n}", "a shot of {n}",
+              "a splash of {n}", "{n}", "{n}!", "maximum {n}", "full of {n}", "with {n}", "throw in some {n}", "i want {n}", "where is the {n}", "dial up the {n}", "high {n}", "{n}: more", "{n} please", "give the {p} some {n}", "stronger {n}", "let there be {n}", "amp up the {n}", "increase in {n}"]
+NOUN_LESS_FORMS = ["less {n}", "less {n}", "reduce the {n}", "lower the {n}", "decrease the {n}", "cut the {n}", "remove the {n}", "without {n}", "no {n}",
+                   "take out some {n}", "tone down the {n}", "turn down the {n}", "too much {n}", "drop the {n}", "{n} down", "reduce {n}", "lower {n}",
+                   "with less {n}", "get rid of the {n}", "it has too much {n}", "decrease {n}", "minus {n}", "lose the {n}", "pull back the {n}",
+                   "bring down the {n}", "dial back the {n}", "diminish the {n}", "weaken the {n}", "take away {n}", "strip out the {n}", "kill the {n}", "- {n}", "{n} -", "drain the {n}", "suck out the {n}", "not much {n}", "barely any {n}", "a notch less {n}", "zero {n}", "half the {n}",
+                   "fewer {n}", "low {n}", "minimum {n}", "hardly any {n}", "{n}: less", "much less {n}", "strip it of {n}", "empty it of {n}", "ease off the {n}", "less of the {n}", "cut back on {n}", "remove {n}", "lessen the {n}"]
+ADJECTIVE_LESS_FORMS = ["less {a}", "less {a}", "make it less {a}", "not so {a}", "not too {a}", "not as {a}", "too {a}", "it is too {a}", "the {p} is too {a}",
+                        "it's too {a}", "make the {p} less {a}", "less {a} {k}", "this is far too {a}", "the {p} looks too {a}", "should be less {a}",
+                        "a less {a} {k}", "not that {a}", "a bit too {a}", "reduce how {a} it is"]
+ENOUGH_FORMS = ["not {a} enough", "it is not {a} enough", "the {p} isn't {a} enough", "it could be more {a}", "more {a}", "more {a}", "make it more {a}", "be more {a}"]
+NOTHING_FORMS = ["don't make it {c}", "do not {v} it", "don't {v} the {p}", "never {v} it", "not {a}", "not {c}", "do not make it {a}", "no need to {v} it",
+                 "it should not be {c}", "don't {v}", "i don't want it {c}", "no {a} {k}", "dont make it {a}", "please don't {v} the {p}", "do not go {c}",
+                 "without making it {c}", "it must not get {c}", "no change in {n}", "leave the {n} as it is", "avoid making it {c}", "keep the {n}",
+                 "never make it {a}", "do not add {n}", "don't add any {n}", "don't touch the {n}", "don't change the {n}", "keep the {n} the same"]
+UNCHANGED = words("""leave it as it is, no change, keep it as it is, do nothing, unchanged, leave it alone, don't change anything, original, nothing,
+    as it was, keep the original, no effect, identity, no grading, reset, off, neutral, untouched, just leave it, normal, do not change the picture,
+    it is fine, as is, leave everything as it is, looks good already, no filter, none, undo, keep the original colours, stay the same, same as before""")
+COLOUR_FORMS = ["tint it {o}", "colour it {o}", "color it {o}", "paint it {o}", "turn it {o}", "tint the {p} {o}", "push it towards {o}", "shift to {o}",
+                "bathe it in {o}", "bathe the {p} in {o} light", "wash it with {o}", "dye it {o}", "lean {o}", "add {o}", "add some {o}", "add a {o} tint",
+                "add a {o} cast", "with a {o} tint", "give it a {o} cast", "a {o} wash", "a wash of {o}", "{o} tint", "{o} overlay", "{o} glow", "{o} tinge",
+                "{o} hue", "{o} light", "{o} tones", "{o} colours", "more {o} tones", "more {o}", "more {o}", "shift the {p} towards {o}", "{o} filter",
+                "push {o}", "everything {o}", "make everything {o}", "flood it with {o}", "{o} colour cast", "light it {o}", "drench it in {o}", "tint {o}",
+                "towards {o}", "go for {o}", "tinted {o}", "{o} lighting", "in {o}", "shades of {o}", "shade it {o}", "make the colours {o}", "tint of {o}",
+                "as seen through {o} glasses", "lit by a {o} lamp", "through a {o} filter", "splash of {o}", "{o} dominates", "a dominant {o}", "{o} everywhere",
+                "stain it {o}", "drown it in {o}", "colour the {p} {o}", "tone it {o}", "colourise it {o}", "{o} toned", "cast {o} over it"]
+COLOUR_LESS_FORMS = ["less {o}", "less {o}", "no {o}", "without {o}", "remove the {o} cast", "get rid of the {o} tint", "reduce the {o}", "too {o}",
+                     "not so {o}", "take out the {o}", "fewer {o} tones", "neutralise the {o} cast", "make it less {o}", "it is too {o}", "remove {o}",
+                     "remove the {o}", "too much {o}", "cut the {o}", "take the {o} out", "away from {o}", "no more {o}", "kill the {o} cast", "lower the {o}",
+                     "the {p} is too {o}", "reduce {o}", "not too {o}", "decrease {o}", "correct the {o} cast", "drop the {o}", "with less {o}", "tone down the {o}",
+                     "fix the {o} tint", "less of the {o}", "take some {o} out"]
+LOOK_FORMS = ["{l}", "{l}", "{l}", "{l} {k}", "{l} {k}", "make it {l}", "make it look like {l}", "like {l}", "like a {l} {k}", "in the style of {l}", "{l} style", "a {l} {k}",
+              "a {l}", "give it a {l} {k}", "turn it into {l}", "apply {l}", "as if it was {l}", "think {l}", "shot at {l}", "inspired by {l}", "the {l} {k}",
+              "give the {p} a {l} {k}", "looks like {l}", "as in {l}", "i want a {l} {k}", "{l} please", "do {l}", "add a {l} {k}", "it should look like {l}",
+              "{l} scene", "it feels like {l}", "set it in {l}", "with a {l} {k}", "{l} vibes", "reminiscent of {l}", "evoke {l}", "as though it were {l}",
+              "straight out of {l}", "transport us to {l}", "make it feel like {l}", "remind me of {l}", "imagine {l}", "make the {p} look like {l}", "more {l}",
+              "full of {l}", "filmed during {l}", "taken in {l}", "something like {l}", "this should feel {l}", "go {l}", "turn the {p} {l}", "as {l}"]
+LOOK_LESS_FORMS = ["no {l}", "not {l}", "without the {l} {k}", "less {l}", "don't make it {l}", "do not use a {l} {k}", "not a {l} {k}", "anything but {l}",
+                   "no {l} {k}", "don't make it look like {l}"]
+REGION_FORMS = ["{c} {r}", "{c} {r}", "{a} {r}", "make the {r} {c}", "make the {r} {a}", "{v} the {r}", "{v} the {r}", "{c} in the {r}", "{c} at the {r}", "the {r} should be {c}", "{r} {c}",
+                "{c} around the {r}", "{c} towards the {r}", "more {n} in the {r}", "{v} only the {r}", "a {c} {r}", "the {r} {c}", "{v} {r}", "with {c} {r}",
+                "add {n} to the {r}", "make {r} {c}", "turn the {r} {c}", "{c} near the {r}", "{c} on the {r}", "have the {r} {c}", "let the {r} be {c}",
+                "i want {c} {r}", "only the {r} {c}", "give the {r} more {n}", "get the {r} {c}", "{n} in the {r}", "the {r} needs to be {c}", "the {r} could be {c}",
+                "{r} that are {c}", "keep the {r} {a}", "{a} {r} please", "where the {r} is make it {c}", "{v} at the {r}"]
+REGION_LESS_FORMS = ["less {n} in the {r}", "make the {r} less {a}", "less {a} {r}", "reduce the {n} in the {r}", "the {r} are too {a}", "too {a} {r}",
+                     "the {r} is too {a}", "remove {n} from the {r}", "take {n} out of the {r}"]
+COLOUR_REGION_FORMS = ["{o} {r}", "{o} {r}", "make the {r} {o}", "tint the {r} {o}", "add {o} to the {r}", "{o} in the {r}", "colour the {r} {o}", "push {o} into the {r}",
+                       "{o} at the {r}", "{o} tint in the {r}", "the {r} should be {o}", "paint the {r} {o}", "turn the {r} {o}", "{r} {o}", "with {o} {r}",
+                       "{d} {r}", "make the {r} {d}", "a {d} {r}", "a {o} {r}", "the {r} {d}", "more {o} in the {r}", "{o} towards the {r}"]
+KEEP_FORMS = ["everything black and white but the {h}", "black and white except the {h}", "keep only the {h} in colour", "only the {h} in colour",
+              "everything grey except {h}", "selective colour {h}", "desaturate everything but the {h}", "leave only the {h} coloured", "monochrome except for {h}"]
+BEFORE = ["please ", "can you ", "could you please ", "i want you to ", "now ", "ok, ", "hey ", "could you ", "would you ", "i'd like you to ", "just ", "let's ", "maybe ", "go and ",
+          "hi, ", "so ", "and ", "then ", "please, "]
+AFTER = [" please", " thanks", " for me", ".", ".", "!", " ...", " now", " if possible", " thank you", "!!", " :)", " here", " ok?", "?", " today", " this time", " a notch"]
+NEIGHBOURS = {c: near for c, near in zip("qwertyuiopasdfghjklzxcvbnm", "wa qeas wrsd etdf ryfg tugh yihj uojk ipkl ol qwsz adwx sfec dgrv fhtb gjyn hkum jlin kop "
+                                         "xas zcsd xvdf cbfg vngh bmhj njk".split())}
+
+
+class Grammar:
+    def __init__(self, rng: random.Random, other_words: list[str], off_topic: float = 0.2, typos: float = 0.18):
+        self.rng, self.off_topic, self.typos = rng, off_topic, typos
+        self.places = 0.0  # share of instructions that say no more than how light or warm a place is to be
+        self.several = 1.0  # 0: instructions have one clause; 1: as many as they will
+        self.other = OffTopic(rng, other_words)
+
+    def sentence(self) -> Clause:
+        text, edits = self.other.sentence() if self.rng.random() < self.off_topic else self.instruction()
+        return self.misspelt(text), edits
+
+    def instruction(self) -> Clause:
+        r = self.rng
+        if r.random() < self.places:
+            return self.of_place()
+        if r.random() < 0.12:
+            return self.short()
+        clauses = [self.clause() for _ in range(r.choices((1, 2, 3, 4), (46, 36, 13, 5))[0] if r.random() < self.several else 1)]
+        text = clauses[0][0]
+        for more, _ in clauses[1:]:
+            text += r.choice(SEPARATORS) + more
+        if r.random() < 0.12:
+            text = r.choice(BEFORE) + text
+        if r.random() < 0.12:
+            text += r.choice(AFTER)
+        return text, [edit for _, edits in clauses for edit in edits]
+
+    def short(self) -> Clause:
+        """A word or two: texts of other topics are as short, too."""
+        r = self.rng
+        kind = r.random()
+        if kind < 0.15:
+            return self.of_region()
+        if kind < 0.45:
+            names, edits = r.choice(LOOKS)
+            return r.choice(names), edits
+        if kind < 0.6:
+            name, colour = self.some_colour()
+            if r.random() < 0.5:
+                return name, [row(**tint(colour))]
+            away = {key: -0.5 * amount for key, amount in tint(colour).items() if key != "exposure"}
+            return r.choice(("less ", "no ", "less ", "not so ", "too ")) + name, [row(**away), row(saturation=-0.6, **hue(colour))]
+        concept = self.some_concept()
+        if kind < 0.8:
+            return r.choice(concept.adjectives + concept.comparatives), concept.more
+        less = r.choice(("less {a}", "not so {a}", "not too {a}", "too {a}", "less {n}", "reduce the {n}", "no {n}", "less {n}", "it's too {a}", "the {p} is too {a}"))
+        return self.fill(less, a=r.choice(concept.adjectives), n=r.choice(concept.nouns)), concept.less
+
+    def clause(self) -> Clause:
+        kinds = (self.of_concept, self.of_colour, self.of_look, self.of_region, self.of_colour_region, self.stacked, self.nothing, self.keep_hue, self.of_phrase)
+        return self.rng.choices(kinds, (24, 12, 20, 30, 8, 4, 4, 1.5, 5))[0]()
+
+    # ---- parts
+
+    def fill(self, form: str, **parts: str) -> str:
+        r = self.rng
+        text = form.format(p=self.picture(), k=r.choice(KINDS), **parts)
+        return re.sub(r"\ba (?=[aeiou])", "an " if r.random() < 0.8 else "a ", text)
+
+    def picture(self) -> str:
+        picture = self.rng.choice(PICTURES[:14]) if self.rng.random() < 0.7 else self.rng.choice(PICTURES)
+        return f"{picture} of {self.other.thing()}" if self.rng.random() < 0.06 else picture
+
+    def amount(self) -> tuple[str, float]:
+        """Such as "much ", how much."""
+        if self.rng.random() < 0.58:
+            return "", 1.0
+        factor = self.rng.choice(list(HOW_MUCH))
+        return self.rng.choice(words(HOW_MUCH[factor])) + " ", factor
+
+    def with_amount(self, text: str, at_front: bool) -> tuple[str, float]:
+        """Of a whole clause: "darken it slightly", "by half"."""
+        how, factor = self.amount()
+        if not how:
+            return text, factor
+        if self.rng.random() < 0.1:
+            percent = self.rng.choice((10, 20, 25, 30, 40, 50, 60, 75, 80, 100))
+            sign = self.rng.choice(("%", " %", " percent"))
+            return f"{text} by {percent}{sign}", max(0.3, percent / 50)
+        if at_front and self.rng.random() < 0.5:
+            return how + text, factor
+        return f"{text}{self.rng.choice((' ', ' ', ', ', ', but only ', ', just ')) if factor < 1 else ' '}{how.strip()}", factor
+
+    def adjective_of(self, concept, how: str) -> str:
+        return how + self.rng.choice(concept.adjectives)
+
+    # ---- clauses
+
+    def of_concept(self) -> Clause:
+        r = self.rng
+        concept = self.some_concept()
+        how, factor = self.amount()
+        kind = r.random()
+        if kind < 0.24:
+            text, edits = self.fill(r.choice(ADJECTIVE_FORMS), a=self.adjective_of(concept, how)), concept.more
+        elif kind < 0.45:
+            text, edits = self.fill(r.choice(COMPARATIVE_FORMS), c=how + r.choice(concept.comparatives)), concept.more
+        elif kind < 0.62:
+            text, factor = self.with_amount(self.fill(r.choice(VERB_FORMS), v=r.choice(concept.verbs)), False)
+            edits = concept.more
+        elif kind < 0.76:
+            text, factor = self.with_amount(self.fill(r.choice(NOUN_FORMS), n=r.choice(concept.nouns)), False)
+            if r.random() < 0.2:
+                text, factor = self.measured(r.choice(concept.nouns))
+            edits = concept.more
+        elif kind < 0.8:
+            text, factor, edits = self.fill(r.choice(ENOUGH_FORMS), a=r.choice(concept.adjectives)), 1.0, concept.more
+        elif kind < 0.9:
+            text, edits = self.fill(how + r.choice(ADJECTIVE_LESS_FORMS[:2]) if how else r.choice(ADJECTIVE_LESS_FORMS), a=r.choice(concept.adjectives)), concept.less
+        else:
+            text, factor = self.with_amount(self.fill(r.choice(NOUN_LESS_FORMS), n=r.choice(concept.nouns)), False)
+            edits = concept.less
+        return text, [scaled(e, factor) for e in edits]
+
+    def some_concept(self):
+        return self.rng.choices(CONCEPTS, [2, 2, 1.5, 1.2, 1.7, 1.5, 1, 2, 2, 0.3, 0.3, 0.8, 0.8, 0.6, 0.6, 0.8])[0]
+
+    def measured(self, noun: str) -> tuple[str, float]:
+        how, factor = self.rng.choice([("a touch of", 0.4), ("a hint of", 0.4), ("a bit of", 0.4), ("a little", 0.4), ("lots of", 1.5), ("plenty of", 1.5), ("a dash of", 0.4),
+                                       ("tons of", 2.0), ("a lot more", 1.5), ("much more", 1.5), ("slightly more", 0.4), ("a bit more", 0.4), ("loads of", 1.5), ("a pinch of", 0.4)])
+        return f"{self.rng.choice(('', '', 'add ', 'with ', 'give it '))}{how} {noun}", factor
+
+    def some_colour(self) -> tuple[str, str]:
+        name = self.rng.choice(PLAIN_COLOURS) if self.rng.random() < 0.55 else self.rng.choice(list(COLOUR_NAMES))
+        return name, COLOUR_NAMES[name]
+
+    def of_colour(self) -> Clause:
+        r = self.rng
+        name, colour = self.some_colour()
+        more = [row(**tint(colour))]
+        how, factor = self.amount()
+        kind = r.random()
+        if kind < 0.3:
+            text = self.fill(r.choice(ADJECTIVE_FORMS), a=how + name)
+        elif kind < 0.42 and name in COMPARATIVES:
+            text = self.fill(r.choice(COMPARATIVE_FORMS), c=how + COMPARATIVES[name])
+        elif kind < 0.5 and name in ADJECTIVES:
+            text, factor = self.fill(r.choice(ADJECTIVE_FORMS), a=how + r.choice(words(ADJECTIVES[name]))), factor * 0.7
+        elif kind < 0.8:
+            text, factor = self.with_amount(self.fill(r.choice(COLOUR_FORMS), o=name), False)
+            if r.random() < 0.15:
+                text, factor = self.measured(name)
+        else:
+            text, factor = self.with_amount(self.fill(r.choice(COLOUR_LESS_FORMS), o=name), False)
+            away = {key: -0.5 * amount for key, amount in tint(colour).items() if key != "exposure"}
+            more = [row(**away), row(saturation=-0.6, **hue(colour))]
+        return text, [scaled(e, factor) for e in more]
+
+    def of_look(self) -> Clause:
+        r = self.rng
+        names, edits = r.choice(LOOKS)
+        name = names[0] if r.random() < 0.15 else r.choice(names)
+        kind = r.random()
+        if kind < 0.06:
+            return self.fill(r.choice(LOOK_LESS_FORMS), l=name), []
+        if kind < 0.22:  # "dark vintage"
+            concept = r.choice(CONCEPTS[:9])
+            text = self.fill(r.choice(LOOK_FORMS), l=f"{self.adjective_of(concept, '')} {name}")
+            return text, edits + [scaled(e, 0.7) for e in concept.more]
+        if kind < 0.3:  # "green cyberpunk"
+            colour, value = self.some_colour()
+            return self.fill(r.choice(LOOK_FORMS), l=f"{colour} {name}"), edits + [scaled(row(**tint(value)), 0.7)]
+        how, factor = self.amount()
+        return self.fill(r.choice(LOOK_FORMS), l=how + name), [scaled(e, min(factor, 1.6)) for e in edits]
+
+    def of_region(self) -> Clause:
+        """A concept at a place, of a tone, or of a hue."""
+        r = self.rng
+        if r.random() < 0.3:
+            colour = r.choice(list(HUES))
+            where, region, strength = r.choice(words(HUES[colour])), hue(colour), 1.3
+            if r.random() < 0.3:
+                name = r.choice(PLAIN_COLOURS)
+                where, region = r.choice((f"{name} parts", f"{name} tones", f"{name} areas", f"{name} colours")), hue(COLOUR_NAMES[name])
+            concept = r.choice([c for i, c in enumerate(CONCEPTS) if i in (0, 1, 4, 5, 6, 7, 8)])
+            if r.random() < 0.25:
+                return self.deep(where, region)
+        else:
+            where, region, strength = self.place_or_tone()
+            concept = r.choice([CONCEPTS[0], CONCEPTS[1], *CONCEPTS[:9]])
+        how, factor = self.amount()
+        if r.random() < 0.15:
+            text, edits = self.fill(r.choice(REGION_LESS_FORMS), a=r.choice(concept.adjectives), n=r.choice(concept.nouns), r=where), concept.less
+            factor = 1.0
+        else:
+            form = r.choice(REGION_FORMS)
+            text = self.fill(form, c=how + r.choice(concept.comparatives), a=how + r.choice(concept.adjectives), v=r.choice(concept.verbs).removesuffix(" of"),
+                             n=r.choice(concept.nouns), r=where)
+            edits, factor = concept.more, factor if "{c}" in form or "{a}" in form else 1.0
+        return text, [grade_edits.in_region(scaled(e, factor * strength), region) for e in edits]
+
+    def of_place(self) -> Clause:
+        r = self.rng
+        number, concept = r.randrange(1, 8), CONCEPTS[r.choice((0, 1, 1, 0, 7, 8))]
+        where = r.choice(words(REGIONS["place", grade_edits.PLACES[number]]))
+        form = r.choice(("{c} {r}", "{v} the {r}", "make the {r} {c}", "{r} {c}", "{c} {r}", "{a} {r}"))
+        text = form.format(c=r.choice(concept.comparatives), a=r.choice(concept.adjectives), v=r.choice(concept.verbs).removesuffix(" of"), r=where)
+        return text, [grade_edits.in_region(scaled(e, 1.25), {"place": float(number)}) for e in concept.more]
+
+    def deep(self, where: str, region: dict[str, float]) -> Clause:
+        how, factor = self.amount()
+        form = self.rng.choice(["deeper {r}", "{h}deeper {r}", "deep {r}", "make the {r} {h}deeper", "deepen the {r}", "{h}richer and deeper {r}", "with deeper {r}"])
+        if "{h}" not in form:
+            factor = 1.0
+        return form.format(r=where, h=how), [grade_edits.in_region(scaled(DEEP, factor), region)]
+
+    def place_or_tone(self) -> tuple[str, dict[str, float], float]:
+        kinds = list(REGIONS)
+        kind = self.rng.choices(kinds, [3, 1, 3, 3, 2, 2, 2, 1, 0.5, 0.5, 0.5, 0.5, 0.5, 2.5, 1, 2.5])[0]
+        numbers = grade_edits.PLACES if kind[0] == "place" else grade_edits.TONES
+        return self.rng.choice(words(REGIONS[kind])), {kind[0]: float(numbers.index(kind[1]))}, 1.25
+
+    def of_colour_region(self) -> Clause:
+        name, colour = self.some_colour()
+        where, region, strength = self.place_or_tone()
+        more = self.rng.random() < 0.9
+        away = scaled(row(**{k: v for k, v in tint(colour).items() if k != "exposure"}), strength if more else -0.6 * strength)
+        form = self.rng.choice(COLOUR_REGION_FORMS if more else ["less {o} in the {r}", "less {o} {r}", "remove the {o} from the {r}", "make the {r} less {o}"])
+        text = self.fill(form, o=name, d=COMPARATIVES.get(name, f"more {name}"), r=where)
+        if self.rng.random() < 0.25 and more:  # "blue shadows and orange highlights"
+            other, other_colour = self.some_colour()
+            second, second_region, _ = self.place_or_tone()
+            text += f"{self.rng.choice((' and ', ', ', ' with '))}{other} {second}"
+            return text, [grade_edits.in_region(away, region), grade_edits.in_region(scaled(row(**tint(other_colour)), strength), second_region)]
+        return text, [grade_edits.in_region(away, region)]
+
+    def stacked(self) -> Clause:
+        """ "a warm, faded, slightly red look" """
+        r = self.rng
+        parts, edits = [], []
+        for _ in range(r.choice((2, 2, 3))):
+            how, factor = self.amount() if r.random() < 0.3 else ("", 1.0)
+            if r.random() < 0.7:
+                concept = self.some_concept()
+                parts.append(self.adjective_of(concept, how))
+                edits += [scaled(e, 0.9 * factor) for e in concept.more]
+            elif r.random() < 0.5:
+                name, colour = self.some_colour()
+                parts.append(how + name)
+                edits.append(scaled(row(**tint(colour)), 0.9 * factor))
+            else:
+                names, look = r.choice(LOOKS)
+                parts.append(r.choice(names))
+                edits += look
+        text = r.choice((", ", " and ", " ", " but ")).join(parts[:-1]) + r.choice((" and ", ", ", " ", " but ")) + parts[-1]
+        return self.fill(r.choice(ADJECTIVE_FORMS), a=text), edits
+
+    def nothing(self) -> Clause:
+        r = self.rng
+        concept = self.some_concept()
+        if r.random() < 0.3:
+            return r.choice(UNCHANGED), []
+        if r.random() < 0.25:
+            name, _ = self.some_colour()
+            return self.fill(r.choice(["don't make it {o}", "not {o}", "do not tint it {o}", "never {o}", "it should not be {o}", "don't add {o}"]), o=name), []
+        return self.fill(r.choice(NOTHING_FORMS), c=r.choice(concept.comparatives), a=r.choice(concept.adjectives), v=r.choice(concept.verbs).removesuffix(" of"),
+                         n=r.choice(concept.nouns)), []
+
+    def of_phrase(self) -> Clause:
+        phrases, edits = self.rng.choice(PHRASES)
+        return self.rng.choice(phrases), edits
+
+    def keep_hue(self) -> Clause:
+        colour = self.rng.choice(list(HUES))
+        return self.rng.choice(KEEP_FORMS).format(h=self.rng.choice(words(HUES[colour]))), [row(mono=1.0, **hue(colour, others=True))]
+
+    # ---- spelling
+
+    def misspelt(self, text: str) -> str:
+        if self.rng.random() > self.typos:
+            return text
+        parts = text.split(" ")
+        for _ in range(self.rng.choice((1, 1, 2))):
+            long = [i for i, part in enumerate(parts) if len(part) > 3 and part.isalpha()]
+            if long:
+                at = self.rng.choice(long)
+                parts[at] = self.with_slip(parts[at])
+        return " ".join(parts)
+
+    def with_slip(self, word: str) -> str:
+        r = self.rng
+        i = r.randrange(1, len(word))
+        kind = r.randrange(5)
+        if kind == 0:
+            return word[:i] + word[i + 1 :]
+        if kind == 1:
+            return word[:i] + word[i] + word[i:]
+        if kind == 2:
+            return word[: i - 1] + word[i] + word[i - 1] + word[i + 1 :]
+        near = r.choice(NEIGHBOURS.get(word[i], "e"))
+        return word[:i] + near + word[i + (kind == 3) :]
+
+
+def known_words() -> set[str]:
+    """All words that instructions are made of."""
+    texts = [COLOURS, *(t for t in HUES.values()), *REGIONS.values(), *HOW_MUCH.values(), *KINDS, *PICTURES, *UNCHANGED, *BEFORE, *AFTER, *SEPARATORS]
+    texts += [*ADJECTIVES.values(), *COMPARATIVES.values(), "deeper deep deepen richer touch hint bit lots plenty dash tons loads pinch percent by only"]
+    for concept in CONCEPTS:
+        texts += concept.adjectives + concept.comparatives + concept.verbs + concept.nouns
+    for names, _ in LOOKS + PHRASES:
+        texts += names
+    for forms in (value for name, value in globals().items() if name.endswith("_FORMS")):
+        texts += [re.sub(r"\{.\}", " ", form) for form in forms]
+    found = {word for text in texts for word in re.findall(r"[^\W\d_]+", text.lower())}
+    return {word for word in found if not re.search(r"\d", word)}
