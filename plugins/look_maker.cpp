@@ -16,7 +16,7 @@ std::shared_ptr<GBytes> bytes_of(const std::vector<float>& values) {
 
 }  // namespace
 
-LookMaker::LookMaker(const LookSource& source) : source_(source), model_(source.model) {
+LookMaker::LookMaker(const LookSource& source) : source_(source), model_(source.model), words_(source.model) {
   int width = 0;
   if (!source_.embeddings.empty()) {
     embeddings_ = read_token_embeddings(source_.embeddings);
@@ -93,6 +93,7 @@ void LookMaker::read_prompt(Look& look) {
       look.tokens.push_back(encoder_->tokenizer()->piece(id));
     }
     look.pooled_bytes = bytes_of(read.pooled);
+    look.unknown_words = words_.unknown_words(look.request.prompt);
     look.cut = read.cut;
     look.invalid = read.invalid;
   }

@@ -15,6 +15,7 @@
 
 #include "nonlocal/cross_attention_filter.h"
 #include "nonlocal/frame_grader.h"
+#include "nonlocal/known_words.h"
 #include "nonlocal/text_encoder.h"
 
 namespace nonlocal {
@@ -40,6 +41,7 @@ struct Look {
   std::optional<CrossAttentionFilter> filter;  // none: frames stay as they are
   std::shared_ptr<const GradeLook> baked;      // where baked, and there is a filter
   std::vector<std::string> tokens;             // as the vocabulary writes them
+  std::vector<std::string> unknown_words;      // of the prompt, that the model has not learned
   std::shared_ptr<GBytes> pooled_bytes;        // the prompt as one vector of floats, where there is one
   std::size_t cut = 0;                         // tokens that the model's context had no room for
   std::size_t invalid = 0;                     // places that were not UTF-8
@@ -77,6 +79,7 @@ class LookMaker {
   CrossAttentionModel model_;
   std::optional<TokenEmbeddings> embeddings_;
   std::optional<TextEncoder> encoder_;
+  KnownWords words_;
   std::mutex making_;  // one look at a time
 
   std::mutex mutex_;  // guards what follows; held for moments

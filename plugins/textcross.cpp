@@ -405,6 +405,7 @@ void report(GstBaseTransform* trans, GstBuffer* buffer, const Look& look) {
       gst_segment_to_running_time(&segment, GST_FORMAT_TIME, time), "duration", G_TYPE_UINT64,
       GST_BUFFER_DURATION(buffer), "prompt", G_TYPE_STRING, look.request.prompt.c_str(), nullptr);
   take_texts(structure, "tokens", look.tokens);
+  take_texts(structure, "unknown-words", look.unknown_words);
   gst_element_post_message(GST_ELEMENT(trans), gst_message_new_element(GST_OBJECT(trans), structure));
 }
 

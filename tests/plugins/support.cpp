@@ -261,9 +261,9 @@ std::vector<Message> Harness::messages(GstMessageType types) {
 }
 
 std::vector<Message> Harness::reports() {
-  return take_messages([](const Message& message) {
+  return take_messages([this](const Message& message) {
     return GST_MESSAGE_TYPE(message.get()) == GST_MESSAGE_ELEMENT &&
-           gst_message_has_name(message.get(), "nonlocaldenoise");
+           GST_MESSAGE_SRC(message.get()) == GST_OBJECT(element_.get());
   });
 }
 

@@ -5,11 +5,14 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <numeric>
 #include <random>
 
 #include "model/safetensors.h"
 #include "nonlocal/frame_grader.h"
+#include "nonlocal/refinement.h"
 #include "nonlocal/relevance.h"
+#include "nonlocal/text_encoder.h"
 #include "plain_planes.h"
 #include "support.h"
 
@@ -255,6 +258,88 @@ TEST(TextThreads, AnyNumberGivesTheSameBytes) {
   for (const char* threads : {"n-threads=2", "n-threads=4", "n-threads=0"}) {
     EXPECT_EQ(graded(threads), one) << threads;
   }
+}
+
+// ------------------------------------------------------------------------------------------------- prompts
+
+// The bundled model, with what a prompt gives.
+std::string prompting(const std::string& settings) { return "textcross " + settings; }
+
+TEST(TextPrompt, AnEmptyOneLeavesTheBuffer) {
+  for (const char* prompt : {"prompt=\"\"", "prompt=\"  \""}) {
+    Harness harness(kInfo, prompting(prompt), "textcross");
+    Buffer in = noisy_frame(kInfo);
+    const GstBuffer* const before = in.get();
+    EXPECT_EQ(harness.filter(std::move(in)).get(), before) << prompt;
+  }
+}
+
+TEST(TextPrompt, ItsLookIsTheLibrarys) {
+  Harness harness(kInfo, prompting("prompt=\"much darker\" transition=0"), "textcross");
+  Buffer in = noisy_frame(kInfo);
+  Samples samples = all_samples_of(in.get(), kInfo);
+  const std::string file = find_model("grade");
+  TextEncoder encoder(file);
+  const TextEmbedding read = encoder.encode("much darker");
+  const int count = static_cast<int>(read.ids.size());
+  const CrossAttentionFilter filter(CrossAttentionModel(file),
+                                    {read.tokens.data(), count, read.width, read.width});
+  Components planes(samples, kInfo, 0, 3);
+  FrameGrader().run(planes.in, planes.out, colours_of(kInfo), *GradeLook::bake(filter, colours_of(kInfo)));
+  planes.store(samples);
+  EXPECT_EQ(all_samples_of(harness.filter(std::move(in)).get(), kInfo), samples);
+}
+
+double mean_luma(GstBuffer* buffer) {
+  const std::vector<int> luma = samples_of(buffer, kInfo, 0);
+  return std::accumulate(luma.begin(), luma.end(), 0.0) / static_cast<double>(luma.size());
+}
+
+// From the picture as it is to the look, in steps of the frames' time, then it stays. Frames never wait.
+TEST(TextPrompt, ALookFadesInWhilePlaying) {
+  Harness harness(kInfo, prompting("transition=200"), "textcross");
+  const auto luma_at = [&](int i) {  // of one picture, at the time of frame i
+    Buffer frame = noisy_frame(kInfo, 0);
+    GST_BUFFER_PTS(frame.get()) = i * kFrameDuration;
+    const Buffer out = harness.filter(std::move(frame));
+    return out ? mean_luma(out.get()) : -1;
+  };
+  const double plain = luma_at(0);
+  harness.set("prompt", "much darker");
+  std::vector<double> luma;
+  const auto looks = [&] { return luma.empty() || luma.back() > plain - 1e-9; };
+  for (int i = 1; i < 400 && looks(); ++i) {  // until the look has come
+    luma.push_back(luma_at(i));
+    g_usleep(5000);
+  }
+  const int begun = static_cast<int>(luma.size());
+  ASSERT_LT(begun, 399) << "it never came";
+  for (int i = begun + 1; i <= begun + 10; ++i) {
+    luma.push_back(luma_at(i));
+  }
+  for (std::size_t i = luma.size() - 10; i + 5 < luma.size(); ++i) {
+    EXPECT_LE(luma[i], luma[i - 1] + 1e-9) << i;
+  }
+  EXPECT_EQ(luma[luma.size() - 1], luma[luma.size() - 4]) << "200 ms are 5 frames";
+  EXPECT_LT(luma.back(), plain - 3);
+}
+
+TEST(TextPrompt, AMessageSaysWhatWasRead) {
+  Harness harness(kInfo, prompting("prompt=\"darker qzxv\""), "textcross");
+  harness.filter(noisy_frame(kInfo));
+  const std::vector<Message> reports = harness.reports();
+  ASSERT_EQ(reports.size(), 1U);
+  const GstStructure* said = gst_message_get_structure(reports[0].get());
+  EXPECT_TRUE(gst_structure_has_name(said, "textcross"));
+  EXPECT_STREQ(gst_structure_get_string(said, "prompt"), "darker qzxv");
+  const GValue* unknown = gst_structure_get_value(said, "unknown-words");
+  ASSERT_EQ(gst_value_list_get_size(unknown), 1U);
+  EXPECT_STREQ(g_value_get_string(gst_value_list_get_value(unknown, 0)), "qzxv");
+  EXPECT_GE(gst_value_list_get_size(gst_structure_get_value(said, "tokens")), 4U);
+  EXPECT_TRUE(harness.reports().empty());
+  Harness quiet(kInfo, prompting("prompt=darker message=false"), "textcross");
+  quiet.filter(noisy_frame(kInfo));
+  EXPECT_TRUE(quiet.reports().empty());
 }
 
 TEST(TextErrors, AFileThatDoesNotFitIsNamed) {
