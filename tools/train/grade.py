@@ -23,9 +23,10 @@ from grade_tokenizer import Tokenizer, learn_merges, words_of
 from samples import KODAK_IN_LIVE1
 
 VOCABULARY = 2048
-# What an error is divided by where nothing is to change, as a root mean square over colours: to begin with, and at last. With
-# the last one at once, texts that ask for nothing outweigh all others, and nothing else is learned for long.
-LEAST_EDITS = (0.1, 0.02)
+# The loss of a sentence, to begin with, and at last. What its error is divided by where nothing is to change, as a root mean
+# square over colours; and up to where errors, over the size of the edit, are squared. With the last ones at once the median of all
+# instructions, which is to do nothing, is learned first, and nothing else for long.
+LEAST_EDITS, WIDTHS = (0.06, 0.025), (1.0, 0.2)
 SETS = ("live1", "mcmaster", "set14")
 
 
@@ -74,12 +75,12 @@ def perceived(colours: Tensor) -> Tensor:
     return torch.cat([1.3 * lab, soft], -1)
 
 
-def losses(out: Tensor, target: Tensor, before: Tensor, least_edit: float) -> Tensor:
-    """Of each sentence."""
+def losses(out: Tensor, target: Tensor, before: Tensor, least_edit: float, width: float) -> Tensor:
+    """Of each sentence: squares below about `width`, lengths above."""
     seen = perceived(target)
     error = (perceived(out) - seen).square().sum(-1).mean(-1)
     size = (seen - perceived(before)).square().sum(-1).mean(-1)
-    return (error / (size + least_edit**2) + 0.003).sqrt()
+    return (error / (size + least_edit**2) + width**2).sqrt() - width
 
 
 class Training:
@@ -108,8 +109,9 @@ class Training:
     def batch(self) -> tuple[list[list[int]], list[list[list[float]]]]:
         """Sentences of like length, four groups of them in turn."""
         if not self.waiting:
-            self.grammar.several = max(0.0, 2 * self.begun() - 1)
-            self.grammar.off_topic = 0.08 + 0.12 * self.begun()
+            self.grammar.several = 0.5 * max(0.0, 2 * self.begun() - 1)
+            self.grammar.places = self.options.places
+            self.grammar.off_topic = 0.08 + 0.08 * max(0.0, 2 * self.progress() - 1)
             sentences = [self.grammar.sentence() for _ in range(4 * self.options.sentences)]
             pairs = sorted(((self.tokenizer.tokens(text, grade_model.CONTEXT), edits) for text, edits in sentences), key=lambda p: len(p[0]))
             n = self.options.sentences
@@ -120,13 +122,13 @@ class Training:
     def step(self) -> tuple[float, float]:
         o = self.options
         for group in self.optimizer.param_groups:
-            group["lr"] = o.rate * min(1, (self.steps + 1) / 400) * max(0.02, (1 + np.cos(np.pi * self.progress())) / 2)
+            group["lr"] = o.rate * min(1, (self.steps + 1) / 400, max(0.01, 4 * (1 - self.progress())))
         tokens, edits = self.batch()
         colours, places = self.colours.batch(len(tokens), o.colours)
         target = grade_edits.apply_all(edits, colours, places)
         ids, padding = grade_model.batch_of(tokens)
         out = self.model(ids, padding, colours, places, o.dropout, o.bf16)
-        each = losses(out, target, colours, self.least_edit())
+        each = losses(out, target, colours, self.annealed(LEAST_EDITS), self.annealed(WIDTHS))
         self.optimizer.zero_grad()
         each.mean().backward()
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), 20.0)
@@ -134,11 +136,12 @@ class Training:
         self.steps += 1
         self.follow()
         nothing = torch.tensor([not e for e in edits])
-        return float(each[~nothing].mean()), float(each[nothing].mean())
+        errors = losses(out.detach(), target, colours, LEAST_EDITS[1], WIDTHS[1])
+        return float(errors[~nothing].mean()), float(errors[nothing].mean())
 
     @torch.no_grad()
     def follow(self) -> None:
-        share = 0.0 if self.steps < 100 else 0.002
+        share = 0.0 if self.steps < 100 else 0.005
         for name, value in self.model.state_dict().items():
             self.average[name].lerp_(value, share or 1.0)
 
@@ -146,9 +149,10 @@ class Training:
         """0 .. 1 over the first steps."""
         return min(1.0, self.steps / self.options.first_steps)
 
-    def least_edit(self) -> float:
-        first, last = LEAST_EDITS
-        return first * (last / first) ** self.begun()
+    def annealed(self, ends: tuple[float, float]) -> float:
+        """The first one, then, from the middle of the training on, towards the second."""
+        first, last = ends
+        return first * (last / first) ** max(0.0, 2 * self.progress() - 1)
 
     def progress(self) -> float:
         return min(1.0, self.steps / self.options.steps)
@@ -192,7 +196,8 @@ class Training:
             if self.seconds - last_report > 60 * self.options.report:
                 self.report(found)
                 found, last_report = [], self.seconds
-        self.report(found)
+        if found:
+            self.report(found)
 
 
 if __name__ == "__main__":
@@ -202,8 +207,9 @@ if __name__ == "__main__":
     parser.add_argument("--dictionary", default="/usr/share/dict/words", help="of English, a word a line (package wamerican)")
     parser.add_argument("--steps", type=int, default=20_000, help="of training, those before --resume included")
     parser.add_argument("--first-steps", type=int, default=3000, help="of them with instructions of mostly one clause")
-    parser.add_argument("--sentences", type=int, default=96, help="of a step")
-    parser.add_argument("--colours", type=int, default=96, help="of a sentence")
+    parser.add_argument("--places", type=float, default=0.1, help="share of instructions of places alone, which are learned late")
+    parser.add_argument("--sentences", type=int, default=64, help="of a step")
+    parser.add_argument("--colours", type=int, default=40, help="of a sentence")
     parser.add_argument("--rate", type=float, default=1.5e-3)
     parser.add_argument("--dropout", type=float, default=0.0)
     parser.add_argument("--bf16", action="store_true", help="of the encoder's products")

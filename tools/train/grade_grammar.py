@@ -97,6 +97,7 @@ NEIGHBOURS = {c: near for c, near in zip("qwertyuiopasdfghjklzxcvbnm", "wa qeas 
 class Grammar:
     def __init__(self, rng: random.Random, other_words: list[str], off_topic: float = 0.2, typos: float = 0.18):
         self.rng, self.off_topic, self.typos = rng, off_topic, typos
+        self.places = 0.0  # share of instructions that say no more than how light or warm a place is to be
         self.several = 1.0  # 0: instructions have one clause; 1: as many as they will
         self.other = OffTopic(rng, other_words)
 
@@ -106,6 +107,10 @@ class Grammar:
 
     def instruction(self) -> Clause:
         r = self.rng
+        if r.random() < self.places:
+            return self.of_place()
+        if r.random() < 0.12:
+            return self.short()
         clauses = [self.clause() for _ in range(r.choices((1, 2, 3, 4), (46, 36, 13, 5))[0] if r.random() < self.several else 1)]
         text = clauses[0][0]
         for more, _ in clauses[1:]:
@@ -116,9 +121,30 @@ class Grammar:
             text += r.choice(AFTER)
         return text, [edit for _, edits in clauses for edit in edits]
 
+    def short(self) -> Clause:
+        """A word or two: texts of other topics are as short, too."""
+        r = self.rng
+        kind = r.random()
+        if kind < 0.15:
+            return self.of_region()
+        if kind < 0.45:
+            names, edits = r.choice(LOOKS)
+            return r.choice(names), edits
+        if kind < 0.6:
+            name, colour = self.some_colour()
+            if r.random() < 0.5:
+                return name, [row(**tint(colour))]
+            away = {key: -0.5 * amount for key, amount in tint(colour).items() if key != "exposure"}
+            return r.choice(("less ", "no ", "less ", "not so ", "too ")) + name, [row(**away), row(saturation=-0.6, **hue(colour))]
+        concept = self.some_concept()
+        if kind < 0.8:
+            return r.choice(concept.adjectives + concept.comparatives), concept.more
+        less = r.choice(("less {a}", "not so {a}", "not too {a}", "too {a}", "less {n}", "reduce the {n}", "no {n}", "less {n}", "it's too {a}", "the {p} is too {a}"))
+        return self.fill(less, a=r.choice(concept.adjectives), n=r.choice(concept.nouns)), concept.less
+
     def clause(self) -> Clause:
         kinds = (self.of_concept, self.of_colour, self.of_look, self.of_region, self.of_colour_region, self.stacked, self.nothing, self.keep_hue, self.of_phrase)
-        return self.rng.choices(kinds, (29, 15, 20, 17, 6, 6, 5, 1.5, 4))[0]()
+        return self.rng.choices(kinds, (24, 12, 20, 30, 8, 4, 4, 1.5, 5))[0]()
 
     # ---- parts
 
@@ -258,6 +284,14 @@ class Grammar:
                              n=r.choice(concept.nouns), r=where)
             edits, factor = concept.more, factor if "{c}" in form or "{a}" in form else 1.0
         return text, [grade_edits.in_region(scaled(e, factor * strength), region) for e in edits]
+
+    def of_place(self) -> Clause:
+        r = self.rng
+        number, concept = r.randrange(1, 8), CONCEPTS[r.choice((0, 1, 1, 0, 7, 8))]
+        where = r.choice(words(REGIONS["place", grade_edits.PLACES[number]]))
+        form = r.choice(("{c} {r}", "{v} the {r}", "make the {r} {c}", "{r} {c}", "{c} {r}", "{a} {r}"))
+        text = form.format(c=r.choice(concept.comparatives), a=r.choice(concept.adjectives), v=r.choice(concept.verbs).removesuffix(" of"), r=where)
+        return text, [grade_edits.in_region(scaled(e, 1.25), {"place": float(number)}) for e in concept.more]
 
     def deep(self, where: str, region: dict[str, float]) -> Clause:
         how, factor = self.amount()

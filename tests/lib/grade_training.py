@@ -1,0 +1,77 @@
+#!/usr/bin/python3
+"""What the bundled model `grade` is trained with: grade_training.py TOKENIZER_IDS MODEL
+
+Its tokenizer is the library's, edits stay within range and leave alone what they should, tone curves rise, and what is trained
+is the filter that the file describes."""
+import random
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+try:
+    import torch
+except ImportError:
+    sys.exit(77)
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "tools" / "train"))
+import json
+
+import grade_edits
+import grade_model
+import safetensors
+from grade_edits import row
+from grade_grammar import Grammar
+from grade_tokenizer import Tokenizer
+
+OTHER_WORDS = ["zebra", "parliament", "trombone"]
+
+
+def check_tokenizer(program: str, model: str) -> None:
+    grammar = Grammar(random.Random(3), OTHER_WORDS)
+    texts = [grammar.sentence()[0].encode() for _ in range(2000)]
+    data = b"".join(struct.pack("<I", len(t)) + t for t in texts)
+    lines = subprocess.run([program, model], input=data, stdout=subprocess.PIPE, check=True).stdout.decode().splitlines()
+    merges = json.loads(safetensors.load(model)[1]["tokenizer"])["model"]["merges"]
+    tokenizer = Tokenizer([tuple(m.split(" ")) for m in merges])
+    assert len(lines) == len(texts)
+    for text, line in zip(texts, lines):
+        assert tokenizer.tokens(text.decode(), 10_000) == [int(n) for n in line.split()], text
+
+
+def check_edits() -> None:
+    torch.manual_seed(1)
+    grammar = Grammar(random.Random(4), OTHER_WORDS)
+    edits = [grammar.sentence()[1] for _ in range(500)]
+    colours, places = torch.rand(500, 40, 3), torch.rand(500, 40, 2) * 2 - 1
+    colours[:, :8] = torch.tensor([[float(i >> c & 1) for c in range(3)] for i in range(8)])
+    after = grade_edits.apply_all(edits, colours, places)
+    assert after.isfinite().all() and after.min() >= 0 and after.max() <= 1
+    asked = torch.tensor([bool(e) for e in edits])
+    assert torch.equal(after[~asked], colours[~asked]) and 50 < asked.sum() < 500
+    assert (after - colours).abs().amax((1, 2))[asked].min() > 1e-3
+    barely = grade_edits.apply(torch.tensor([row(exposure=1e-9)]), colours[:1], places[:1])
+    assert (barely - colours[:1]).abs().max() < 1e-3
+
+
+def check_curves() -> None:
+    x = torch.linspace(0, 1, 500)
+    for most in ({"contrast": 9.0}, {"contrast": -9.0}, {"shadows": 9.0}, {"shadows": -9.0}, {"highlights": 9.0}, {"highlights": -9.0}):
+        amounts = [torch.tensor(most.get(name, 0.0)) for name in ("contrast", "shadows", "highlights", "fade")]
+        curve = grade_edits.tone_curve(x, *amounts)
+        assert curve.diff().min() > 0 and curve[0] == 0 and abs(curve[-1] - 1) < 1e-6, most
+
+
+def check_model() -> None:
+    torch.manual_seed(1)
+    model = grade_model.Grade(600)
+    ids, padding = grade_model.batch_of([[1, 2, 3], [4, 5, 6, 7, 8]])
+    colours, places = torch.rand(2, 50, 3), torch.rand(2, 50, 2) * 2 - 1
+    plain = model.filter(colours, places, model.text_model(ids, padding), padding)
+    assert (plain - model(ids, padding, colours, places)).abs().max() < 1e-5
+
+
+check_tokenizer(sys.argv[1], sys.argv[2])
+check_edits()
+check_curves()
+check_model()
