@@ -122,7 +122,7 @@ class Training:
     def step(self) -> tuple[float, float]:
         o = self.options
         for group in self.optimizer.param_groups:
-            group["lr"] = o.rate * min(1, (self.steps + 1) / 400) * max(0.02, (1 + np.cos(np.pi * self.progress())) / 2)
+            group["lr"] = o.rate * min(1, (self.steps + 1) / 400, max(0.01, 4 * (1 - self.progress())))
         tokens, edits = self.batch()
         colours, places = self.colours.batch(len(tokens), o.colours)
         target = grade_edits.apply_all(edits, colours, places)
@@ -141,7 +141,7 @@ class Training:
 
     @torch.no_grad()
     def follow(self) -> None:
-        share = 0.0 if self.steps < 100 else 0.002
+        share = 0.0 if self.steps < 100 else 0.005
         for name, value in self.model.state_dict().items():
             self.average[name].lerp_(value, share or 1.0)
 
@@ -196,7 +196,8 @@ class Training:
             if self.seconds - last_report > 60 * self.options.report:
                 self.report(found)
                 found, last_report = [], self.seconds
-        self.report(found)
+        if found:
+            self.report(found)
 
 
 if __name__ == "__main__":
@@ -207,8 +208,8 @@ if __name__ == "__main__":
     parser.add_argument("--steps", type=int, default=20_000, help="of training, those before --resume included")
     parser.add_argument("--first-steps", type=int, default=3000, help="of them with instructions of mostly one clause")
     parser.add_argument("--places", type=float, default=0.1, help="share of instructions of places alone, which are learned late")
-    parser.add_argument("--sentences", type=int, default=96, help="of a step")
-    parser.add_argument("--colours", type=int, default=96, help="of a sentence")
+    parser.add_argument("--sentences", type=int, default=64, help="of a step")
+    parser.add_argument("--colours", type=int, default=40, help="of a sentence")
     parser.add_argument("--rate", type=float, default=1.5e-3)
     parser.add_argument("--dropout", type=float, default=0.0)
     parser.add_argument("--bf16", action="store_true", help="of the encoder's products")
