@@ -1,8 +1,6 @@
 #include "evaluate_codec.h"
 
-#include <chrono>
 #include <fstream>
-#include <future>
 
 #include "failure.h"
 #include "raw_video.h"
@@ -12,12 +10,6 @@
 namespace nonlocal::tools {
 namespace {
 
-void run_beside(const Arguments& arguments, const Tick& tick) {
-  std::future<double> result = std::async(std::launch::async, [&] { return run_command(arguments); });
-  while (result.wait_for(std::chrono::milliseconds(100)) != std::future_status::ready) tick(0);
-  result.get();
-}
-
 Arguments with(Arguments all, const Arguments& more) {
   all.insert(all.end(), more.begin(), more.end());
   return all;
@@ -26,6 +18,7 @@ Arguments with(Arguments all, const Arguments& more) {
 }  // namespace
 
 Sequence through_x264(const Sequence& sequence, double crf, const Tick& tick) {
+  const auto alive = [&] { tick(0); };
   const TemporaryFolder folder;
   {
     std::ofstream out(folder.file("in"), std::ios::binary);
@@ -43,10 +36,10 @@ Sequence through_x264(const Sequence& sequence, double crf, const Tick& tick) {
                         "-crf",    formatted("%g", crf),
                         "-g",      "250",
                         "-f",      "matroska"};
-  run_beside(with(with(with(ffmpeg, raw), {"-s", size, "-i", folder.file("in")}),
-                  with(coder, {folder.file("coded")})),
-             tick);
-  run_beside(with(with(ffmpeg, {"-i", folder.file("coded")}), with(raw, {folder.file("out")})), tick);
+  run_command(with(with(with(ffmpeg, raw), {"-s", size, "-i", folder.file("in")}),
+                   with(coder, {folder.file("coded")})),
+              alive);
+  run_command(with(with(ffmpeg, {"-i", folder.file("coded")}), with(raw, {folder.file("out")})), alive);
   std::ifstream in(folder.file("out"), std::ios::binary);
   Sequence coded{sequence.name, sequence.info, {}};
   for (const Planes& like : sequence.frames) coded.frames.push_back(read_planes(in, like));

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <fstream>
-#include <future>
 #include <opencv2/photo.hpp>
 
 #include "failure.h"
@@ -166,9 +165,7 @@ class FfmpegPeer : public EvaluatedPeer {
                               "-f",
                               "rawvideo",
                               folder_.file("out")};
-    std::future<double> result = std::async(std::launch::async, [&] { return run_command(arguments); });
-    while (result.wait_for(std::chrono::milliseconds(100)) != std::future_status::ready) tick(0);
-    return result.get();
+    return run_command(arguments, [&] { tick(0); });
   }
 
   TemporaryFolder folder_;

@@ -2,7 +2,9 @@
 
 #include <glib.h>
 
+#include <chrono>
 #include <cstdlib>
+#include <future>
 
 #include "failure.h"
 #include "frame_times.h"
@@ -42,6 +44,12 @@ double run_command(const Arguments& arguments) {
   if (!g_spawn_check_wait_status(status, nullptr))
     throw Failure(arguments[0] + " failed: " + last_line(output ? output.get() : ""));
   return ms;
+}
+
+double run_command(const Arguments& arguments, const std::function<void()>& alive) {
+  std::future<double> result = std::async(std::launch::async, [&] { return run_command(arguments); });
+  while (result.wait_for(std::chrono::milliseconds(100)) != std::future_status::ready) alive();
+  return result.get();
 }
 
 TemporaryFolder::TemporaryFolder() {

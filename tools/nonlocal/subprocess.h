@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,9 @@ bool is_installed(const char* command);
 // How long the command took, in milliseconds. Throws Failure where it failed, with the last line that it
 // wrote to stderr.
 double run_command(const Arguments& arguments);
+
+// The same, and calls `alive` now and then until it has ended.
+double run_command(const Arguments& arguments, const std::function<void()>& alive);
 
 // Goes with all that is in it.
 class TemporaryFolder {
