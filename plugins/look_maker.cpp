@@ -59,7 +59,7 @@ std::shared_ptr<const Look> LookMaker::newest() {
   return newest_;
 }
 
-std::shared_ptr<const Look> LookMaker::make_now(const LookRequest& request) {
+void LookMaker::make_now(const LookRequest& request) {
   {
     const std::lock_guard lock(mutex_);
     ++last_;
@@ -67,8 +67,7 @@ std::shared_ptr<const Look> LookMaker::make_now(const LookRequest& request) {
   }
   std::shared_ptr<const Look> look = make(request);
   const std::lock_guard lock(mutex_);
-  newest_ = look;
-  return look;
+  std::swap(newest_, look);  // the old one goes when the lock has
 }
 
 std::shared_ptr<const Look> LookMaker::make(const LookRequest& request) {

@@ -62,8 +62,8 @@ class LookMaker {
   // The newest that is ready; null: none yet. Waits for no work. Throws what making it threw, once.
   std::shared_ptr<const Look> newest();
 
-  // Of this request, now, on the caller's thread.
-  std::shared_ptr<const Look> make_now(const LookRequest& request);
+  // Makes this request's look the newest, on the caller's thread.
+  void make_now(const LookRequest& request);
 
  private:
   struct Order {

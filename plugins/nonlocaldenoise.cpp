@@ -11,6 +11,7 @@
 
 #include "adaptive_search.h"
 #include "element_error.h"
+#include "element_parts.h"
 #include "frames_ahead.h"
 #include "nonlocal/noise_estimate.h"
 #include "nonlocal/video_denoiser.h"
@@ -69,7 +70,6 @@ constexpr double kMostStrength = 10;
 constexpr int kMostPatch = 15;
 constexpr int kLeastSearch = 3;
 constexpr int kMostSearch = 63;
-constexpr int kMostThreads = 256;
 
 // What the user asks for.
 struct Settings {
@@ -320,11 +320,9 @@ void set_property(GObject* object, guint id, const GValue* value, GParamSpec* sp
     case PROP_LOOK_AHEAD:
       settings.look_ahead = g_value_get_int(value);
       return;
-    case PROP_REFINEMENT: {
-      const gchar* text = g_value_get_string(value);
-      settings.refinement = text == nullptr || *text == '\0' ? kPresetsNetwork : text;
+    case PROP_REFINEMENT:
+      settings.refinement = nonlocal::text_of(value, kPresetsNetwork);
       return;
-    }
     case PROP_PATCH_SIZE:
       return set_size(object, spec, value, 1, settings.patch_size);
     case PROP_SEARCH_SIZE:
@@ -391,9 +389,9 @@ void get_property(GObject* object, guint id, GValue* value, GParamSpec* spec) {
 
 void install_properties(GObjectClass* object_class) {
   constexpr auto kRead = GParamFlags(G_PARAM_READABLE | G_PARAM_STATIC_STRINGS);
-  constexpr auto kPlain = GParamFlags(G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | GST_PARAM_MUTABLE_PLAYING);
-  constexpr auto kWeights = GParamFlags(G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | GST_PARAM_MUTABLE_READY);
-  constexpr auto kTunable = GParamFlags(kPlain | GST_PARAM_CONTROLLABLE);
+  using nonlocal::kPlain;
+  using nonlocal::kTunable;
+  using nonlocal::kWeights;
   const Settings d;
   const auto install = [&](Property id, GParamSpec* spec) {
     g_object_class_install_property(object_class, id, spec);
@@ -461,12 +459,7 @@ void install_properties(GObjectClass* object_class) {
               "Patch and search size together, in samples, where they are 0, and whether frames are "
               "fused over time: fast, balanced (the default) or quality",
               gst_nonlocal_denoise_preset_get_type(), d.preset, kTunable));
-  install(PROP_N_THREADS,
-          g_param_spec_int(
-              "n-threads", "Threads",
-              "Most threads to filter with, as a count: 1 to 256, or 0 (the default) for as many as the "
-              "machine has; the output does not depend on it",
-              0, kMostThreads, d.threads, kPlain));
+  install(PROP_N_THREADS, nonlocal::threads_property(d.threads));
   install(
       PROP_NOISE_LEVEL,
       g_param_spec_double("noise-level", "Noise level",
@@ -592,13 +585,9 @@ bool is_due(const Posted& last, const Posted& now) {
 }
 
 void post_message(GstBaseTransform* trans, GstBuffer* buffer, const Posted& now) {
-  const GstSegment& segment = trans->segment;
-  const guint64 time = GST_BUFFER_PTS(buffer);
-  GstStructure* structure = gst_structure_new(
-      "nonlocaldenoise", "timestamp", G_TYPE_UINT64, time, "stream-time", G_TYPE_UINT64,
-      gst_segment_to_stream_time(&segment, GST_FORMAT_TIME, time), "running-time", G_TYPE_UINT64,
-      now.running_time, "duration", G_TYPE_UINT64, GST_BUFFER_DURATION(buffer), "noise-level", G_TYPE_DOUBLE,
-      now.noise_level, "search-size", G_TYPE_INT, now.search_size, nullptr);
+  GstStructure* structure = nonlocal::structure_about("nonlocaldenoise", trans, buffer);
+  gst_structure_set(structure, "noise-level", G_TYPE_DOUBLE, now.noise_level, "search-size", G_TYPE_INT,
+                    now.search_size, nullptr);
   gst_element_post_message(GST_ELEMENT(trans), gst_message_new_element(GST_OBJECT(trans), structure));
 }
 
@@ -675,11 +664,7 @@ void copy_settings(Members& m) {
 
 void before_transform(GstBaseTransform* trans, GstBuffer* buffer) {
   Members& m = members(trans);
-  const GstClockTime time =
-      gst_segment_to_stream_time(&trans->segment, GST_FORMAT_TIME, GST_BUFFER_PTS(buffer));
-  if (GST_CLOCK_TIME_IS_VALID(time)) {
-    gst_object_sync_values(GST_OBJECT(trans), time);
-  }
+  nonlocal::sync_controlled(trans, buffer);
   copy_settings(m);
   const GstVideoFilter* filter = GST_VIDEO_FILTER(trans);
   const bool chroma = filter->negotiated && nonlocal::has_chroma(filter->in_info.finfo);

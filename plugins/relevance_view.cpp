@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "video_planes.h"
+
 namespace nonlocal {
 namespace {
 
@@ -59,12 +61,10 @@ void RelevanceView::look(std::span<const ConstPlane> frame, const ColourFormat& 
 }
 
 void RelevanceView::paint_heat(std::span<const Plane> frame, const ColourFormat& format, int threads) const {
-  std::array<ConstPlane, 3> in;
-  std::copy(frame.begin(), frame.end(), in.begin());
   HeatMapParameters parameters;
   parameters.most = most_;
   parameters.threads = threads;
-  blend_heat_map(map(), std::span(in).first(frame.size()), frame, format, parameters);
+  blend_heat_map(map(), ReadPlanes(frame).all(), frame, format, parameters);
 }
 
 void RelevanceView::paint_plane(const Plane& plane, double low, double high) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "element_error.h"
+#include "element_parts.h"
 #include "nonlocal/error.h"
 #include "nonlocal/network.h"
 #include "video_caps.h"
@@ -31,7 +32,6 @@ using nonlocal::PlaneGroup;
 enum Precision { PRECISION_AUTO, PRECISION_F32, PRECISION_BF16 };
 
 constexpr const char* kDefaultModel = "restore";
-constexpr int kMostThreads = 256;
 constexpr double kMostCondition = 1e6;
 constexpr int kMostFrames = 64;  // the format's limit
 
@@ -143,11 +143,9 @@ void set_property(GObject* object, guint id, const GValue* value, GParamSpec* sp
   Members& m = members(object);
   const std::lock_guard lock(m.mutex);
   switch (id) {
-    case PROP_MODEL: {
-      const gchar* text = g_value_get_string(value);
-      m.model.name = text == nullptr || *text == '\0' ? kDefaultModel : text;
+    case PROP_MODEL:
+      m.model.name = nonlocal::text_of(value, kDefaultModel);
       return;
-    }
     case PROP_STRENGTH:
       m.settings.strength = g_value_get_double(value);
       return;
@@ -198,9 +196,9 @@ void get_property(GObject* object, guint id, GValue* value, GParamSpec* spec) {
 
 void install_properties(GObjectClass* object_class) {
   constexpr auto kRead = GParamFlags(G_PARAM_READABLE | G_PARAM_STATIC_STRINGS);
-  constexpr auto kPlain = GParamFlags(G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | GST_PARAM_MUTABLE_PLAYING);
-  constexpr auto kWeights = GParamFlags(G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | GST_PARAM_MUTABLE_READY);
-  constexpr auto kTunable = GParamFlags(kPlain | GST_PARAM_CONTROLLABLE);
+  using nonlocal::kPlain;
+  using nonlocal::kTunable;
+  using nonlocal::kWeights;
   const Settings d;
   const auto install = [&](Property id, GParamSpec* spec) {
     g_object_class_install_property(object_class, id, spec);
@@ -246,12 +244,7 @@ void install_properties(GObjectClass* object_class) {
               "How many frames before the present one a network may look at, as a count: 0 to 63, as far as "
               "its file allows, or -1 (the default) for all that it allows",
               -1, kMostFrames - 1, -1, kWeights));
-  install(PROP_N_THREADS,
-          g_param_spec_int(
-              "n-threads", "Threads",
-              "Most threads to filter with, as a count: 1 to 256, or 0 (the default) for as many as the "
-              "machine has; the output does not depend on it",
-              0, kMostThreads, d.threads, kPlain));
+  install(PROP_N_THREADS, nonlocal::threads_property(d.threads));
   install(PROP_FRAMES,
           g_param_spec_int("frames", "Frames",
                            "How many frames the network looks at, as a count, the present one "
@@ -332,9 +325,7 @@ nonlocal::NetworkParameters parameters_of(const State& state) {
 
 void run_in_place(Network& network, std::span<const nonlocal::Plane> planes,
                   const nonlocal::NetworkParameters& parameters) {
-  std::array<ConstPlane, 3> in;
-  std::copy(planes.begin(), planes.end(), in.begin());
-  network.run(std::span(in).first(planes.size()), planes, parameters);
+  network.run(nonlocal::ReadPlanes(planes).all(), planes, parameters);
 }
 
 void filter_part(State& state, Part part, const PlaneGroup& group) {
@@ -385,11 +376,7 @@ void check_condition(GstBaseTransform* trans, State& state) {
 void before_transform(GstBaseTransform* trans, GstBuffer* buffer) {
   Members& m = members(trans);
   State& state = m.state;
-  const GstClockTime time =
-      gst_segment_to_stream_time(&trans->segment, GST_FORMAT_TIME, GST_BUFFER_PTS(buffer));
-  if (GST_CLOCK_TIME_IS_VALID(time)) {
-    gst_object_sync_values(GST_OBJECT(trans), time);
-  }
+  nonlocal::sync_controlled(trans, buffer);
   {
     const std::lock_guard lock(m.mutex);
     state.settings = m.settings;

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -11,6 +13,7 @@
 
 #include "colour_of_video.h"
 #include "element_error.h"
+#include "element_parts.h"
 #include "look_maker.h"
 #include "nonlocal/error.h"
 #include "nonlocal/refinement.h"
@@ -29,6 +32,7 @@ using nonlocal::Look;
 using nonlocal::LookMaker;
 using nonlocal::LookRequest;
 using nonlocal::Plane;
+using nonlocal::PlaneGroup;
 
 // ---------------------------------------------------------------------------------------------- settings
 
@@ -39,7 +43,6 @@ constexpr const char* kMetaName = "NonlocalTextMeta";
 constexpr const char* kRegionType = "textcross";
 
 constexpr const char* kDefaultModel = "grade";
-constexpr int kMostThreads = 256;
 constexpr double kMostStrength = 4;
 constexpr int kMostTransition = 60'000;
 
@@ -147,25 +150,20 @@ using Members = _GstTextCross::Members;
 
 Members& members(gpointer object) { return *GST_TEXT_CROSS(object)->m; }
 
-std::string text_of(const GValue* value, const char* otherwise = "") {
-  const gchar* text = g_value_get_string(value);
-  return text == nullptr || *text == '\0' ? otherwise : text;
-}
-
 void set_property(GObject* object, guint id, const GValue* value, GParamSpec* spec) {
   Members& m = members(object);
   const std::lock_guard lock(m.mutex);
   Settings& settings = m.settings;
   switch (id) {
     case PROP_PROMPT:
-      m.prompt = text_of(value);
+      m.prompt = nonlocal::text_of(value);
       ++settings.prompt;
       return;
     case PROP_MODEL:
-      m.files.model = text_of(value, kDefaultModel);
+      m.files.model = nonlocal::text_of(value, kDefaultModel);
       return;
     case PROP_EMBEDDINGS:
-      m.files.embeddings = text_of(value);
+      m.files.embeddings = nonlocal::text_of(value);
       return;
     case PROP_STRENGTH:
       settings.strength = g_value_get_double(value);
@@ -219,9 +217,9 @@ void get_property(GObject* object, guint id, GValue* value, GParamSpec* spec) {
 }
 
 void install_properties(GObjectClass* object_class) {
-  constexpr auto kPlain = GParamFlags(G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | GST_PARAM_MUTABLE_PLAYING);
-  constexpr auto kWeights = GParamFlags(G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | GST_PARAM_MUTABLE_READY);
-  constexpr auto kTunable = GParamFlags(kPlain | GST_PARAM_CONTROLLABLE);
+  using nonlocal::kPlain;
+  using nonlocal::kTunable;
+  using nonlocal::kWeights;
   const Settings d;
   const auto install = [&](Property id, GParamSpec* spec) {
     g_object_class_install_property(object_class, id, spec);
@@ -268,12 +266,7 @@ void install_properties(GObjectClass* object_class) {
               "How long a look takes to become the next one when the prompt changes, in milliseconds: "
               "0 (at once) to 60000; baked looks alone fade",
               0, kMostTransition, d.transition, kPlain));
-  install(
-      PROP_N_THREADS,
-      g_param_spec_int("n-threads", "Threads",
-                       "Most threads to filter with, as a count: 1 to 256, or 0 (the default) for as many as "
-                       "the machine has; the output does not depend on it",
-                       0, kMostThreads, d.threads, kPlain));
+  install(PROP_N_THREADS, nonlocal::threads_property(d.threads));
   install(PROP_MESSAGE, g_param_spec_boolean(
                             "message", "Message",
                             "Post an element message when a prompt takes effect: true (the default) or false",
@@ -294,9 +287,8 @@ void grade(nonlocal::FrameGrader& grader, std::span<const ConstPlane> in, std::s
 
 // Where only one of the looks changes frames, fading is a matter of its strength.
 void grade_part(const State& state, nonlocal::FrameGrader& grader, std::span<const Plane> planes) {
-  std::array<ConstPlane, 3> memory;
-  std::copy(planes.begin(), planes.end(), memory.begin());
-  const std::span<const ConstPlane> in = std::span(memory).first(planes.size());
+  const nonlocal::ReadPlanes read(planes);
+  const std::span<const ConstPlane> in = read.all();
   nonlocal::GradeParameters parameters{state.strength, state.threads};
   const auto& [from, to, begin] = state.fade;
   if (changes_frames(from) && changes_frames(to) && from->baked && to->baked && state.weight < 1) {
@@ -312,29 +304,15 @@ void grade_part(const State& state, nonlocal::FrameGrader& grader, std::span<con
   }
 }
 
-// Luma and chroma, or R, G and B.
-struct AllPlanes {
-  explicit AllPlanes(const FramePlanes& frame) {
-    for (const nonlocal::PlaneGroup* group : {&frame.luma, &frame.chroma}) {
-      for (const Plane& plane : group->all()) {
-        planes[count++] = plane;
-      }
-    }
-  }
-  [[nodiscard]] std::span<const Plane> all() const { return std::span(planes).first(count); }
-
-  std::array<Plane, 3> planes;
-  std::size_t count = 0;
-};
-
 void grade_frame(const State& state, std::array<nonlocal::FrameGrader, 3>& graders,
                  const GstVideoFrame& frame) {
   const FramePlanes planes = nonlocal::planes_of(frame);
   if (!nonlocal::is_interlaced(frame)) {
-    return grade_part(state, graders[0], AllPlanes(planes).all());
+    return grade_part(state, graders[0], nonlocal::all_planes(planes).all());
   }
   for (const int field : {0, 1}) {
-    if (const AllPlanes rows(nonlocal::field_of(planes, field)); rows.count > 0) {
+    const PlaneGroup rows = nonlocal::all_planes(nonlocal::field_of(planes, field));
+    if (!rows.empty()) {
       grade_part(state, graders[1 + field], rows.all());
     }
   }
@@ -343,10 +321,8 @@ void grade_frame(const State& state, std::array<nonlocal::FrameGrader, 3>& grade
 // What the prompt's way back sees, and shows.
 void view_frame(State& state, const GstVideoFrame& frame) {
   const Look& look = *state.fade.to;
-  const AllPlanes planes(nonlocal::planes_of(frame));
-  std::array<ConstPlane, 3> in;
-  std::copy(planes.all().begin(), planes.all().end(), in.begin());
-  state.view.look(std::span(in).first(planes.count), look.request.format, *look.filter, state.threads,
+  const PlaneGroup planes = nonlocal::all_planes(nonlocal::planes_of(frame));
+  state.view.look(nonlocal::ReadPlanes(planes.all()).all(), look.request.format, *look.filter, state.threads,
                   std::exchange(state.is_new, false));
   if (state.output == OUTPUT_HEATMAP) {
     state.view.paint_heat(planes.all(), look.request.format, state.threads);
@@ -397,13 +373,8 @@ void warn_of_prompt(GstElement* element, const Look& look) {
 }
 
 void report(GstBaseTransform* trans, GstBuffer* buffer, const Look& look) {
-  const GstSegment& segment = trans->segment;
-  const guint64 time = GST_BUFFER_PTS(buffer);
-  GstStructure* structure = gst_structure_new(
-      "textcross", "timestamp", G_TYPE_UINT64, time, "stream-time", G_TYPE_UINT64,
-      gst_segment_to_stream_time(&segment, GST_FORMAT_TIME, time), "running-time", G_TYPE_UINT64,
-      gst_segment_to_running_time(&segment, GST_FORMAT_TIME, time), "duration", G_TYPE_UINT64,
-      GST_BUFFER_DURATION(buffer), "prompt", G_TYPE_STRING, look.request.prompt.c_str(), nullptr);
+  GstStructure* structure = nonlocal::structure_about("textcross", trans, buffer);
+  gst_structure_set(structure, "prompt", G_TYPE_STRING, look.request.prompt.c_str(), nullptr);
   take_texts(structure, "tokens", look.tokens);
   take_texts(structure, "unknown-words", look.unknown_words);
   gst_element_post_message(GST_ELEMENT(trans), gst_message_new_element(GST_OBJECT(trans), structure));
@@ -462,11 +433,7 @@ void ask_where_changed(Members& m, const Settings& settings) {
 void before_transform(GstBaseTransform* trans, GstBuffer* buffer) {
   Members& m = members(trans);
   State& state = m.state;
-  const GstClockTime time =
-      gst_segment_to_stream_time(&trans->segment, GST_FORMAT_TIME, GST_BUFFER_PTS(buffer));
-  if (GST_CLOCK_TIME_IS_VALID(time)) {
-    gst_object_sync_values(GST_OBJECT(trans), time);
-  }
+  nonlocal::sync_controlled(trans, buffer);
   Settings settings;
   {
     const std::lock_guard lock(m.mutex);

@@ -49,6 +49,14 @@ PlaneGroup field_of(const PlaneGroup& frame, int field) {
 
 }  // namespace
 
+PlaneGroup all_planes(const FramePlanes& frame) {
+  PlaneGroup all = frame.luma;
+  for (const Plane& plane : frame.chroma.all()) {
+    all.planes[all.count++] = plane;
+  }
+  return all;
+}
+
 bool has_chroma(const GstVideoFormatInfo* format) { return GST_VIDEO_FORMAT_INFO_IS_YUV(format); }
 
 FramePlanes planes_of(const GstVideoFrame& frame) {

@@ -3,7 +3,9 @@
 
 #include <gst/video/video.h>
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <optional>
 #include <span>
 
@@ -26,6 +28,22 @@ struct FramePlanes {
   PlaneGroup luma;
   PlaneGroup chroma;
   bool is_subsampled = false;  // chroma, in both directions
+};
+
+// Both groups: Y, Cb and Cr, or R, G and B, or gray alone.
+PlaneGroup all_planes(const FramePlanes& frame);
+
+// Up to 3 planes, to be read alone.
+class ReadPlanes {
+ public:
+  explicit ReadPlanes(std::span<const Plane> planes) : count_(planes.size()) {
+    std::copy(planes.begin(), planes.end(), planes_.begin());
+  }
+  [[nodiscard]] std::span<const ConstPlane> all() const { return std::span(planes_).first(count_); }
+
+ private:
+  std::array<ConstPlane, 3> planes_;
+  std::size_t count_;
 };
 
 // Has a frame of this format a chroma group?

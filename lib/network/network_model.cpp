@@ -118,13 +118,12 @@ class Reader {
 
   // Whether a power of all conditions is a number.
   void check_told(const Fields& fields, const NetworkCondition& condition) const {
-    for (const double end : {condition.minimum, condition.maximum}) {
-      const float told = network_.told(end);
-      if (!std::isfinite(told) || (network_.condition_power != 1 && condition.minimum <= 0) ||
-          (network_.condition_power != 1 && network_.condition_scale <= 0)) {
-        fields.fail(
-            "expected \"power\" to be 1, or \"minimum\" and \"scale\" to be positive and the result finite");
-      }
+    const bool is_positive = condition.minimum > 0 && network_.condition_scale > 0;
+    const bool is_finite =
+        std::isfinite(network_.told(condition.minimum)) && std::isfinite(network_.told(condition.maximum));
+    if (!is_finite || (network_.condition_power != 1 && !is_positive)) {
+      fields.fail(
+          "expected \"power\" to be 1, or \"minimum\" and \"scale\" to be positive and the result finite");
     }
   }
 
