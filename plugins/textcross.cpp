@@ -382,11 +382,11 @@ void report(GstBaseTransform* trans, GstBuffer* buffer, const Look& look) {
 
 // -------------------------------------------------------------------------------------- the base classes
 
-// How far the fade is at this frame.
+// How far the fade is at this frame. One that no time tells, or that time went back behind, is over.
 double weight_at(const Fade& fade, GstClockTime now, int transition) {
-  if (fade.from == nullptr || transition == 0 || !GST_CLOCK_TIME_IS_VALID(now) ||
-      !GST_CLOCK_TIME_IS_VALID(fade.begin) || now < fade.begin) {
-    return fade.from == nullptr || transition == 0 ? 1 : 0;
+  const bool has_times = GST_CLOCK_TIME_IS_VALID(now) && GST_CLOCK_TIME_IS_VALID(fade.begin);
+  if (fade.from == nullptr || transition == 0 || !has_times || now < fade.begin) {
+    return 1;
   }
   return std::min(1.0,
                   static_cast<double>(now - fade.begin) / (GST_MSECOND * static_cast<double>(transition)));

@@ -324,6 +324,27 @@ TEST(TextPrompt, ALookFadesInWhilePlaying) {
   EXPECT_LT(luma.back(), plain - 3);
 }
 
+// Without times, and where they go back as after a seek, no fade hangs.
+TEST(TextPrompt, ALookComesWhateverTheTimesAre) {
+  for (const bool has_times : {false, true}) {
+    Harness harness(kInfo, prompting("transition=60000"), "textcross");
+    const auto luma_at = [&](GstClockTime time) {
+      Buffer frame = noisy_frame(kInfo, 0);
+      GST_BUFFER_PTS(frame.get()) = has_times ? time : GST_CLOCK_TIME_NONE;
+      const Buffer out = harness.filter(std::move(frame));
+      return out ? mean_luma(out.get()) : -1;
+    };
+    const double plain = luma_at(10 * GST_SECOND);
+    harness.set("prompt", "much darker");
+    double luma = plain;
+    for (int i = 1; i < 400 && luma > plain - 3; ++i) {
+      luma = luma_at(i < 200 ? 10 * GST_SECOND + i : i);  // a moment on, then back at the start
+      g_usleep(5000);
+    }
+    EXPECT_LT(luma, plain - 3) << has_times;
+  }
+}
+
 TEST(TextPrompt, AMessageSaysWhatWasRead) {
   Harness harness(kInfo, prompting("prompt=\"darker qzxv\""), "textcross");
   harness.filter(noisy_frame(kInfo));
