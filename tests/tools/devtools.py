@@ -100,6 +100,7 @@ class Chromium:
             start_new_session=True)
         self.count = 0
         self.events = []
+        self.connection = None
         try:
             for line in self.process.stderr:
                 if found := re.search(r"listening on (ws://\S+)", line):
@@ -127,8 +128,11 @@ class Chromium:
         self.close()
 
     def close(self):
+        if self.connection:
+            self.connection.close()
         self.process.kill()
         self.process.wait()
+        self.process.stderr.close()
         self.folder.cleanup()
 
     def call(self, method, **parameters):

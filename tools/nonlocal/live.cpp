@@ -34,7 +34,7 @@ struct LiveOptions {
   json settings = json::object();
 };
 
-constexpr guint kTick = 500;  // milliseconds between two points of the page's curves
+constexpr guint kTick = 1000;  // milliseconds between two points of the page's curves
 
 // All of it runs in the main thread, but for frames, which come from the thread that encodes them.
 class LiveSession {
@@ -54,10 +54,10 @@ class LiveSession {
   void show(BytesPtr frame);
   void tick();
   void announce();
-  void see(GstMessage* message);
+  void see(GstMessage* posted);
   void see_element(const GstStructure* structure);
   void end() { g_main_loop_quit(loop_.get()); }
-  void fail(const std::string& message);
+  void fail(const std::string& reason);
   void attach();
 
   template <void (LiveSession::*act)()>
@@ -82,6 +82,11 @@ class LiveSession {
   gint64 counted_at_ = 0;
 };
 
+// For a browser; what is not UTF-8 is replaced.
+std::string message(const json& content) {
+  return content.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
 LiveSettings settings_of(const LiveOptions& options) {
   LiveSettings settings;
   settings.change(options.settings);
@@ -102,11 +107,10 @@ LiveSession::~LiveSession() {
 }
 
 std::string LiveSession::greeting() const {
-  return json{{"source", options_.source.empty() ? "camera" : options_.source},
-              {"settings", pipeline_.settings()},
-              {"line", pipeline_.command()},
-              {"prompt", prompt_}}
-      .dump(-1, ' ', false, json::error_handler_t::replace);
+  return message({{"source", options_.source.empty() ? "camera" : options_.source},
+                  {"settings", pipeline_.settings()},
+                  {"line", pipeline_.command()},
+                  {"prompt", prompt_}});
 }
 
 // Files are named on the command line alone: a page is no way to look around on this machine.
@@ -122,16 +126,15 @@ void check_model(const json& asked, const json& begun) {
 // alone.
 std::string LiveSession::hear(const std::string& text) {
   try {
-    const json message = json::parse(text);
-    if (!message.is_object() || !message.contains("settings"))
+    const json asked = json::parse(text);
+    if (!asked.is_object() || !asked.contains("settings"))
       throw Failure("expected an object with \"settings\"");
-    check_model(message["settings"], options_.settings);
-    pipeline_.change(message["settings"]);
-    server_.tell(json{{"settings", pipeline_.settings()}, {"line", pipeline_.command()}}.dump());
+    check_model(asked["settings"], options_.settings);
+    pipeline_.change(asked["settings"]);
+    server_.tell(message({{"settings", pipeline_.settings()}, {"line", pipeline_.command()}}));
     return "";
   } catch (const std::exception& error) {
-    return json{{"error", one_line(error.what())}, {"settings", pipeline_.settings()}}.dump(
-        -1, ' ', false, json::error_handler_t::replace);
+    return message({{"error", one_line(error.what())}, {"settings", pipeline_.settings()}});
   }
 }
 
@@ -152,8 +155,9 @@ void LiveSession::show(BytesPtr frame) {
     if (task->self->server_.is_ready()) task->self->frames_.want();
     return G_SOURCE_REMOVE;
   };
-  g_main_context_invoke_full(nullptr, G_PRIORITY_DEFAULT, act, new Task{this, std::move(frame)},
-                             [](gpointer data) { delete static_cast<Task*>(data); });
+  // Not g_main_context_invoke(): where the loop has ended, that would act in this thread.
+  g_idle_add_full(G_PRIORITY_DEFAULT, act, new Task{this, std::move(frame)},
+                  [](gpointer data) { delete static_cast<Task*>(data); });
 }
 
 void LiveSession::tick() {
@@ -167,7 +171,7 @@ void LiveSession::tick() {
                        {"frames", now.after}};
   counted_ = now;
   counted_at_ = time;
-  server_.tell(json{{"status", status}}.dump());
+  server_.tell(message({{"status", status}}));
   server_.drop_stuck_browsers();
 }
 
@@ -179,8 +183,8 @@ void LiveSession::announce() {
   std::fflush(stdout);
 }
 
-void LiveSession::fail(const std::string& message) {
-  failure_ = message;
+void LiveSession::fail(const std::string& reason) {
+  failure_ = reason;
   end();
 }
 
@@ -196,16 +200,16 @@ void LiveSession::see_element(const GstStructure* structure) {
       return list;
     };
     prompt_ = {{"tokens", texts("tokens")}, {"unknown", texts("unknown-words")}};
-    server_.tell(json{{"prompt", prompt_}}.dump(-1, ' ', false, json::error_handler_t::replace));
+    server_.tell(message({{"prompt", prompt_}}));
   }
 }
 
-void LiveSession::see(GstMessage* message) {
-  switch (GST_MESSAGE_TYPE(message)) {
+void LiveSession::see(GstMessage* posted) {
+  switch (GST_MESSAGE_TYPE(posted)) {
     case GST_MESSAGE_ERROR:
-      return fail(error_text(message));
+      return fail(error_text(posted));
     case GST_MESSAGE_WARNING:
-      return server_.tell(json{{"warning", error_text(message)}}.dump());
+      return server_.tell(message({{"warning", error_text(posted)}}));
     case GST_MESSAGE_EOS:
       if (!pipeline_.begin_again()) end();
       return;
@@ -213,7 +217,7 @@ void LiveSession::see(GstMessage* message) {
       gst_bin_recalculate_latency(GST_BIN(pipeline_.get()));
       return;
     case GST_MESSAGE_ELEMENT:
-      return see_element(gst_message_get_structure(message));
+      return see_element(gst_message_get_structure(posted));
     default:
       return;
   }

@@ -39,6 +39,11 @@ struct Exchange {
   ElementPtr pipeline;
   std::string name;
   ElementPtr fresh;
+
+  // The pipeline may have ended before.
+  ~Exchange() {
+    if (!GST_OBJECT_PARENT(fresh.get())) gst_element_set_state(fresh.get(), GST_STATE_NULL);
+  }
 };
 
 // Runs between two frames, upstream of the filters.
@@ -56,7 +61,7 @@ GstPadProbeReturn exchange_now(GstPad*, GstPadProbeInfo*, gpointer data) {
   return GST_PAD_PROBE_REMOVE;
 }
 
-ElementPtr another(GstElement* element) {
+ElementPtr share(GstElement* element) {
   return ElementPtr{static_cast<GstElement*>(gst_object_ref(element))};
 }
 
@@ -103,7 +108,7 @@ ElementPtr LivePipeline::open(const LiveStage& stage, const LiveSettings& settin
 }
 
 void LivePipeline::exchange(const LiveStage& stage, ElementPtr fresh) {
-  auto* task = new Exchange{another(pipeline_.get()), stage.name, another(fresh.get())};
+  auto* task = new Exchange{share(pipeline_.get()), stage.name, share(fresh.get())};
   filters_[stage.name] = std::move(fresh);
   const auto release = [](gpointer data) { delete static_cast<Exchange*>(data); };
   gst_pad_add_probe(pad_of(pipeline_.element(kQueueName).get(), "src").get(),

@@ -42,7 +42,8 @@ bool is_equal(std::string_view a, std::string_view b) {
 const char* behind_secret(const char* path, const std::string& secret) {
   const std::string_view all = path;
   const std::string_view first = all.substr(0, std::min(all.size(), secret.size() + 1));
-  return is_equal(first, "/" + secret) ? path + first.size() : nullptr;
+  const char* rest = path + first.size();
+  return is_equal(first, "/" + secret) && *rest == '/' ? rest : nullptr;
 }
 
 const char* header(SoupServerMessage* message, const char* name) {
