@@ -13,7 +13,6 @@
 namespace nonlocal::tools {
 namespace {
 
-constexpr int kRoom = 2;  // frames on their way to a browser: one is drawn while the next one travels
 constexpr gint64 kStuck = 60 * G_USEC_PER_SEC;
 constexpr guint64 kLongestMessage = 16 * 1024;  // from a browser, in bytes
 
@@ -189,7 +188,7 @@ void LiveServer::answer(SoupServerMessage* message) const {
 void LiveServer::welcome(SoupWebsocketConnection* connection) {
   soup_websocket_connection_set_max_incoming_payload_size(connection, kLongestMessage);
   g_object_ref(connection);
-  Browser& browser = browsers_.emplace_back(Browser{this, connection, kRoom, g_get_monotonic_time()});
+  Browser& browser = browsers_.emplace_back(Browser{this, connection, true, g_get_monotonic_time()});
   const auto hear = +[](SoupWebsocketConnection*, int type, GBytes* message, gpointer one) {
     static_cast<Browser*>(one)->server->hear(*static_cast<Browser*>(one), type, message);
   };
@@ -208,7 +207,7 @@ void LiveServer::hear(Browser& browser, int type, GBytes* message) {
   const auto* data = static_cast<const char*>(g_bytes_get_data(message, &size));
   if (type != SOUP_WEBSOCKET_DATA_TEXT) return;
   if (size == 0) {
-    browser.room = std::min(kRoom, browser.room + 1);
+    browser.has_room = true;
     browser.alive = g_get_monotonic_time();
     return handlers_.readiness_changed();
   }
@@ -224,7 +223,7 @@ void LiveServer::forget(Browser& browser) {
 }
 
 bool LiveServer::is_ready() const {
-  return std::ranges::any_of(browsers_, [](const Browser& browser) { return browser.room > 0; });
+  return std::ranges::any_of(browsers_, [](const Browser& browser) { return browser.has_room; });
 }
 
 void LiveServer::tell(const std::string& text) {
@@ -236,9 +235,9 @@ void LiveServer::tell(const std::string& text) {
 
 void LiveServer::show(GBytes* frame) {
   for (Browser& browser : browsers_) {
-    if (browser.room == 0) continue;
+    if (!browser.has_room) continue;
     if (soup_websocket_connection_get_state(browser.connection) != SOUP_WEBSOCKET_STATE_OPEN) continue;
-    --browser.room;
+    browser.has_room = false;
     soup_websocket_connection_send_message(browser.connection, SOUP_WEBSOCKET_DATA_BINARY, frame);
   }
 }
@@ -246,7 +245,7 @@ void LiveServer::show(GBytes* frame) {
 void LiveServer::drop_stuck_browsers() {
   const gint64 now = g_get_monotonic_time();
   for (const Browser& browser : browsers_) {
-    if (browser.room == 0 && now - browser.alive > kStuck &&
+    if (!browser.has_room && now - browser.alive > kStuck &&
         soup_websocket_connection_get_state(browser.connection) == SOUP_WEBSOCKET_STATE_OPEN)
       soup_websocket_connection_close(browser.connection, SOUP_WEBSOCKET_CLOSE_GOING_AWAY, "no frame drawn");
   }

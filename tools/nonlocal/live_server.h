@@ -50,8 +50,8 @@ class LiveServer {
   struct Browser {
     LiveServer* server;
     SoupWebsocketConnection* connection;
-    int room;
-    gint64 alive;  // monotonic time of the last frame drawn, in microseconds
+    bool has_room;  // for a frame: none is on its way, so that what is drawn is never old
+    gint64 alive;   // monotonic time of the last frame drawn, in microseconds
   };
 
   void listen(const std::string& address, int port);

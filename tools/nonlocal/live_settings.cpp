@@ -87,11 +87,16 @@ bool acts(const LiveStage& stage, const json& values) {
 }  // namespace
 
 const std::vector<LiveStage>& live_stages() {
-  // Better a smaller search than frames that come too late: adaptive.
+  // Better a smaller search than frames that come too late; a prompt is seen at once, not after a fade.
   static const std::vector<LiveStage> stages = {
-      {"denoise", "nonlocaldenoise", {"strength", "chroma-strength"}, {"preset", "sigma"}, "adaptive", true},
-      {"attention", "selfattention", {"strength"}, {"model"}, nullptr, false},
-      {"grade", "textcross", {"strength"}, {"prompt", "region"}, nullptr, true},
+      {"denoise",
+       "nonlocaldenoise",
+       {"strength", "chroma-strength"},
+       {"preset", "sigma"},
+       {{"adaptive", "true"}},
+       true},
+      {"attention", "selfattention", {"strength"}, {"model"}, {}, false},
+      {"grade", "textcross", {"strength"}, {"prompt", "region"}, {{"transition", "0"}}, true},
   };
   return stages;
 }
@@ -119,7 +124,7 @@ void LiveSettings::change(const json& changes) {
 void LiveSettings::apply(const LiveStage& stage, GstElement* element) const {
   const json& values = values_[stage.name];
   const bool is_on = values[kOn].get<bool>();
-  if (stage.switched_on) g_object_set(element, stage.switched_on, TRUE, nullptr);
+  for (const auto& [name, value] : stage.fixed) gst_util_set_object_arg(G_OBJECT(element), name, value);
   for (const char* name : stage.strengths)
     g_object_set(element, name, is_on ? values[name].get<double>() : 0.0, nullptr);
   for (const char* name : stage.others) {
@@ -140,7 +145,7 @@ void LiveSettings::add_to(PipelineText& text) const {
     const json& values = values_[stage.name];
     if (!acts(stage, values)) continue;
     text.add("! videoconvert !").add(stage.element);
-    if (stage.switched_on) text.property(stage.switched_on, "true");
+    for (const auto& [name, value] : stage.fixed) text.property(name, value);
     for (const char* name : properties_of(stage)) {
       if (values.contains(name) && values[name] != defaults_[stage.name][name])
         text.property(name, text_of(values[name]));

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "pipeline_text.h"
@@ -17,8 +18,8 @@ struct LiveStage {
   const char* element;  // GStreamer's name
   std::vector<const char*> strengths;
   std::vector<const char*> others;  // properties; those that the element lacks are left out
-  const char* switched_on;          // a property that is always true, or nullptr
-  bool is_on;                       // at the start
+  std::vector<std::pair<const char*, const char*>> fixed;  // properties that live pictures want so
+  bool is_on;                                              // at the start
 };
 
 // In the order in which frames pass them.
