@@ -81,8 +81,8 @@ def positions_on(table: Tensor, rows: int, columns: int) -> Tensor:
     return torch.cat([table[:1], grid.permute(0, 2, 3, 1).reshape(rows * columns, width)])
 
 
-def vision_tower(w: Weights, config: dict, rgb: Tensor) -> dict[str, Tensor]:
-    """`rgb`: 3 x height x width, 0 to 1."""
+def vision_states(w: Weights, config: dict, rgb: Tensor) -> list[Tensor]:
+    """The tokens before the first block and after each. `rgb`: 3 x height x width, 0 to 1."""
     tower, epsilon = "vision_model", config["layer_norm_eps"]
     mean, deviation = (torch.tensor(v, dtype=rgb.dtype).view(3, 1, 1) for v in (MEAN, DEVIATION))
     patches = F.conv2d(((rgb - mean) / deviation)[None], w[f"{tower}.embeddings.patch_embedding.weight"],
@@ -90,14 +90,21 @@ def vision_tower(w: Weights, config: dict, rgb: Tensor) -> dict[str, Tensor]:
     rows, columns = patches.shape[1:]
     x = torch.cat([w[f"{tower}.embeddings.class_embedding"][None], patches.flatten(1).T])
     x = x + positions_on(w[f"{tower}.embeddings.position_embedding.weight"], rows, columns)
-    x = norm(w, f"{tower}.pre_layrnorm", x, epsilon)
-    config = config | {"causal": False}
-    layers = [f"{tower}.encoder.layers.{i}" for i in range(config["num_hidden_layers"])]
-    for name in layers:
-        before, x = x, block(w, name, x, config)
-    projected = [x[:1], maskclip_values(w, layers[-1], before[1:], epsilon)]
-    pooled, related = (norm(w, f"{tower}.post_layernorm", t, epsilon) @ w["visual_projection.weight"].T for t in projected)
-    return {"tokens": x, "pooled": pooled, "patches": related}
+    states = [norm(w, f"{tower}.pre_layrnorm", x, epsilon)]
+    for i in range(config["num_hidden_layers"]):
+        states.append(block(w, f"{tower}.encoder.layers.{i}", states[-1], config | {"causal": False}))
+    return states
+
+
+def embedded(w: Weights, config: dict, x: Tensor) -> Tensor:
+    return norm(w, "vision_model.post_layernorm", x, config["layer_norm_eps"]) @ w["visual_projection.weight"].T
+
+
+def vision_tower(w: Weights, config: dict, rgb: Tensor) -> dict[str, Tensor]:
+    *_, before, x = vision_states(w, config, rgb)
+    last = f"vision_model.encoder.layers.{config['num_hidden_layers'] - 1}"
+    values = maskclip_values(w, last, before[1:], config["layer_norm_eps"])
+    return {"tokens": x, "pooled": embedded(w, config, x[:1]), "patches": embedded(w, config, values)}
 
 
 def maskclip_values(w: Weights, name: str, x: Tensor, epsilon: float) -> Tensor:
@@ -115,7 +122,7 @@ class Random:
     def add(self, name: str, shape: tuple[int, ...], deviation: float, middle: float = 0) -> None:
         """Rounded to F16, as files have them."""
         values = self.generator.standard_normal(shape, dtype=np.float32) * np.float32(deviation) + np.float32(middle)
-        self.tensors[name] = values.astype(np.float16)
+        self.tensors[name] = np.asarray(values, np.float16)
 
     def add_norm(self, name: str, width: int) -> None:
         self.add(f"{name}.weight", (width,), 0.2, 1)
@@ -158,7 +165,7 @@ class Random:
 
 
 def weights_of(tensors: dict[str, np.ndarray], dtype: torch.dtype) -> Weights:
-    return {name: torch.from_numpy(values.astype(np.float32)).to(dtype) for name, values in tensors.items()}
+    return {name: torch.from_numpy(np.asarray(values, np.float32)).to(dtype) for name, values in tensors.items()}
 
 
 def arrays(tensors: dict[str, Tensor]) -> dict[str, np.ndarray]:
