@@ -414,9 +414,19 @@ void grade_part(const State& state, nonlocal::FrameGrader& grader, std::span<con
   }
 }
 
+// 4:2:0 of 4 n + 2 rows has an odd number of rows of chroma, so that the second field lacks one.
+bool has_whole_fields(const FramePlanes& planes) {
+  if (planes.chroma.empty()) {
+    return true;
+  }
+  const int luma = planes.luma.planes[0].height;
+  const int chroma = planes.chroma.planes[0].height;
+  return luma == chroma || chroma % 2 == 0 || chroma == 1;
+}
+
 void grade_frame(const State& state, std::array<nonlocal::FrameGrader, 3>& graders, const FramePlanes& planes,
                  bool is_interlaced) {
-  if (!is_interlaced) {
+  if (!is_interlaced || !has_whole_fields(planes)) {
     return grade_part(state, graders[0], nonlocal::all_planes(planes).all());
   }
   for (const int field : {0, 1}) {
