@@ -223,7 +223,8 @@ void MaskDecoder::Run::give_logits(int row) {
 
 void MaskDecoder::set_text(std::span<const float> embedding) {
   std::vector<float> in(embedding.begin(), embedding.end());
-  std::vector<float> scratch(Dense::scratch_floats());
+  AlignedBuffer<float> scratch;
+  scratch.allocate(Dense::scratch_floats());
   const auto apply = [&](const Dense& layer, std::vector<float>& to) {
     for (int task = 0; task < layer.tasks(1); ++task) {
       layer.run(task, row_of(in), row_of(to), false, scratch.data());

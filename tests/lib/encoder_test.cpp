@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "allocations.h"
+#include "changed_model.h"
 #include "model/safetensors.h"
 #include "nonlocal/cpu.h"
 #include "nonlocal/error.h"
@@ -28,44 +29,16 @@ namespace fs = std::filesystem;
 using model::NamedTensor;
 using model::Safetensors;
 using nlohmann::json;
+using testing::Model;
 using testing::OwnMatrix;
 using testing::relative_error;
+using testing::values;
 
 const std::string kFolder = PARITY_FOLDER "/";
 const std::string kTextClip = kFolder + "text_clip.safetensors";
 const std::string kVision = kFolder + "vision.safetensors";
 constexpr double kNear = 1e-5;
 constexpr double kNearInBfloat16 = 5e-2;
-
-std::vector<float> values(const Safetensors& file, const std::string& name) {
-  return file.floats(name, file.shape(name));
-}
-
-// Models that a test changes.
-struct Model {
-  Model() = default;
-  explicit Model(const std::string& path) {
-    const Safetensors file(path);
-    metadata = file.metadata();
-    for (const std::string& name : file.names()) {
-      tensors.push_back({name, file.shape(name), values(file, name)});
-    }
-  }
-  NamedTensor& operator[](const std::string& name) {
-    return *std::find_if(tensors.begin(), tensors.end(), [&](const auto& t) { return t.name == name; });
-  }
-  void remove(const std::string& name) {
-    std::erase_if(tensors, [&](const auto& t) { return t.name == name; });
-  }
-  void set_config(const char* pointer, const json& value) {
-    json config = json::parse(metadata["config"]);
-    config[json::json_pointer(pointer)] = value;
-    metadata["config"] = config.dump();
-  }
-
-  std::map<std::string, std::string> metadata;
-  std::vector<NamedTensor> tensors;
-};
 
 class EncoderTest : public ::testing::Test {
  protected:

@@ -21,7 +21,7 @@ FOLDER = Path(__file__).resolve().parent
 COLOURS = {"red": (1, 0, 0), "green": (0, 1, 0), "blue": (0, 0, 1), "yellow": (1, 1, 0), "cyan": (0, 1, 1), "magenta": (1, 0, 1)}
 NEUTRAL = ["object", "things", "stuff", "texture"]
 AXES, WIDTH, PATCH, SIDE, CONTEXT, BLOCKS, HIDDEN = 4, 8, 8, 8, 16, 3, 4
-GRAY = 0.5  # how gray everything is, on the scale of colours
+GRAY = 0.25  # how gray everything is, on the scale of colours
 COSINES_SCALE = 10
 Tensors = dict[str, np.ndarray]
 
@@ -89,7 +89,7 @@ def vision_tower() -> Tensors:
     t["vision_model.embeddings.position_embedding.weight"] = np.tile(constant, (1 + SIDE**2, 1))
     add_norm(t, "vision_model.pre_layrnorm", WIDTH)
     for i in range(BLOCKS):
-        add_block(t, f"vision_model.encoder.layers.{i}", 0.5, np.eye(WIDTH), 0.25, 4)
+        add_block(t, f"vision_model.encoder.layers.{i}", 0.2, np.eye(WIDTH), 0.1, 10)
     add_norm(t, "vision_model.post_layernorm", WIDTH)
     t["visual_projection.weight"] = SPREAD.T / 2
     return t
