@@ -11,6 +11,7 @@
 #include "grade/colour_space.h"
 #include "grade/folded.h"
 #include "grade/frame_check.h"
+#include "grade/map_cells.h"
 #include "nonlocal/error.h"
 #include "nonlocal/relevance.h"
 
@@ -20,6 +21,7 @@ namespace {
 constexpr const char* kName = "blend_heat_map";
 constexpr int kSteps = 1024;
 
+using grade::CellPlace;
 using Colour = std::array<double, 3>;
 
 // The curve in CIELAB that colours lie on.
@@ -79,19 +81,6 @@ const std::array<Colour, kSteps + 1>& colours() {
   return all;
 }
 
-// Where a sample lies between the middles of two cells.
-struct Place {
-  Place(int i, int size, int cells) {
-    const double at = std::clamp((i + 0.5) * cells / size - 0.5, 0.0, static_cast<double>(cells - 1));
-    first = std::min(static_cast<int>(at), std::max(0, cells - 2));
-    second = std::min(first + 1, cells - 1);
-    share = static_cast<float>(at - first);
-  }
-  int first;
-  int second;
-  float share;
-};
-
 template <typename T>
 T* sample(std::byte* row, const Plane& p, int x) {
   return reinterpret_cast<T*>(row) + static_cast<std::ptrdiff_t>(x) * p.step;
@@ -105,19 +94,11 @@ struct Layer {
   std::array<float, kSteps + 1> code;
 };
 
-float interpolate(const ConstMatrix& map, const Place& x, const Place& y) {
-  const auto along = [&x](const float* row) {
-    return row[x.first] + x.share * (row[x.second] - row[x.first]);
-  };
-  const float upper = along(map.row(y.first));
-  return upper + y.share * (along(map.row(y.second)) - upper);
-}
-
 template <typename In, typename Out>
-void blend_row(const Layer& l, const ConstMatrix& map, float scale, const std::vector<Place>& columns,
+void blend_row(const Layer& l, const ConstMatrix& map, float scale, const std::vector<CellPlace>& columns,
                int y) {
   const auto* from = reinterpret_cast<const In*>(l.in.row(y));
-  const Place row(y, l.in.height, map.rows);
+  const CellPlace row(y, l.in.height, map.rows);
   const auto most = static_cast<float>((1 << l.out.bit_depth) - 1);
   for (int x = 0; x < l.in.width; ++x) {
     const float value = interpolate(map, columns[x], row) * scale;
@@ -129,7 +110,7 @@ void blend_row(const Layer& l, const ConstMatrix& map, float scale, const std::v
   }
 }
 
-void blend_row(const Layer& l, const ConstMatrix& map, float scale, const std::vector<Place>& columns,
+void blend_row(const Layer& l, const ConstMatrix& map, float scale, const std::vector<CellPlace>& columns,
                int y) {
   if (l.in.bit_depth > 8) {
     l.out.bit_depth > 8 ? blend_row<std::uint16_t, std::uint16_t>(l, map, scale, columns, y)
@@ -190,7 +171,7 @@ void blend_heat_map(const ConstMatrix& map, std::span<const ConstPlane> in, std:
   const auto scale = static_cast<float>(kSteps / parameters.most);
   for (int plane = 0; plane < job.planes; ++plane) {
     const Layer layer = make_layer(job, format, plane, parameters.opacity);
-    std::vector<Place> columns;
+    std::vector<CellPlace> columns;
     columns.reserve(static_cast<std::size_t>(layer.in.width));
     for (int x = 0; x < layer.in.width; ++x) {
       columns.emplace_back(x, layer.in.width, map.columns);

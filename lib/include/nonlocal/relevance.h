@@ -88,4 +88,10 @@ NONLOCAL_API void blend_heat_map(const ConstMatrix& map, std::span<const ConstPl
                                  std::span<const Plane> out, const ColourFormat& format,
                                  const HeatMapParameters& parameters = {});
 
+// Where the map says so, a frame becomes another: frame + m (changed - frame), m the map interpolated as
+// above and clamped to 0 .. 1; at most 1024 cells in a row. Planes are as FrameGrader's, `changed` of the
+// frame's sizes and depths. Allocates nothing. Throws InvalidArgument if something does not fit.
+NONLOCAL_API void mix_by_map(const ConstMatrix& map, std::span<const ConstPlane> changed,
+                             std::span<const Plane> frame, const ColourFormat& format, int threads = 0);
+
 }  // namespace nonlocal
