@@ -27,6 +27,7 @@ sys.path.insert(0, str(FOLDER.parents[1] / "tools" / "train"))
 import safetensors  # noqa: E402
 
 Weights = dict[str, Tensor]
+GROUNDED_BLOCKS = 6
 MEAN, DEVIATION = [0.48145466, 0.4578275, 0.40821073], [0.26862954, 0.26130258, 0.27577711]
 
 
@@ -101,15 +102,45 @@ def embedded(w: Weights, config: dict, x: Tensor) -> Tensor:
 
 
 def vision_tower(w: Weights, config: dict, rgb: Tensor) -> dict[str, Tensor]:
-    *_, before, x = vision_states(w, config, rgb)
+    return vision_outputs(w, config, vision_states(w, config, rgb))
+
+
+def vision_outputs(w: Weights, config: dict, states: list[Tensor]) -> dict[str, Tensor]:
     last = f"vision_model.encoder.layers.{config['num_hidden_layers'] - 1}"
-    values = maskclip_values(w, last, before[1:], config["layer_norm_eps"])
-    return {"tokens": x, "pooled": embedded(w, config, x[:1]), "patches": embedded(w, config, values)}
+    values = {"pooled": states[-1][:1], "patches": maskclip_values(w, last, states[-2][1:], config["layer_norm_eps"]),
+              "grounded": grounded_values(w, config, states)}
+    return {"tokens": states[-1]} | {name: embedded(w, config, x) for name, x in values.items()}
 
 
 def maskclip_values(w: Weights, name: str, x: Tensor, epsilon: float) -> Tensor:
     values = linear(w, f"{name}.self_attn.v_proj", norm(w, f"{name}.layer_norm1", x, epsilon))
     return linear(w, f"{name}.self_attn.out_proj", values)
+
+
+def self_self(x: Tensor, values: Tensor, temperature: Tensor) -> Tensor:
+    """Each token's average of `values`, by how much `x` looks like others' `x`; heads x tokens x channels."""
+    units = F.normalize(x, dim=-1)
+    return torch.softmax(temperature * units @ units.transpose(1, 2), dim=2) @ values
+
+
+def self_self_attention(w: Weights, name: str, x: Tensor, heads: int) -> Tensor:
+    n, width = x.shape
+    q, k, v = (linear(w, f"{name}.{part}_proj", x).view(n, heads, -1).transpose(0, 1) for part in "qkv")
+    temperature = x.norm(dim=1).mean() * (width // heads) ** -0.5
+    parts = [self_self(self_self(p, F.normalize(p, dim=-1), temperature), v, temperature) for p in (q, k, v)]
+    return linear(w, f"{name}.out_proj", (sum(parts) / 3).transpose(0, 1).reshape(n, width))
+
+
+def grounded_values(w: Weights, config: dict, states: list[Tensor]) -> Tensor:
+    """GEM's path beside the last blocks."""
+    layers = config["num_hidden_layers"]
+    first = max(layers - GROUNDED_BLOCKS, 0)
+    y = states[first]
+    for i in range(first, layers):
+        name = f"vision_model.encoder.layers.{i}"
+        normal = norm(w, f"{name}.layer_norm1", states[i], config["layer_norm_eps"])
+        y = y + self_self_attention(w, f"{name}.self_attn", normal, config["num_attention_heads"])
+    return y[1:]
 
 
 # --- Random weights ---

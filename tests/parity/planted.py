@@ -104,7 +104,7 @@ def decoder() -> Tensors:
         add_linear(t, f"decoder.reduces.{i}", np.zeros((WIDTH, WIDTH)))
     twice = np.concatenate([np.eye(AXES), np.eye(AXES)])
     add_linear(t, "decoder.film_mul", twice)
-    threshold = np.array([0, 0, 0, -1.0, 0, 0, 0, 1])
+    threshold = np.array([0, 0, 0, -2.0, 0, 0, 0, 2])
     add_linear(t, "decoder.film_add", np.zeros((WIDTH, AXES)), threshold)
     for i in range(BLOCKS):
         add_block(t, f"decoder.layers.{i}", 0, np.zeros((WIDTH, WIDTH)), 0)

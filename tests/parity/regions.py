@@ -13,7 +13,7 @@ from pathlib import Path
 
 import encoders
 import tokenizer
-from encoders import Random, Weights, embedded, linear, norm, safetensors, weights_of
+from encoders import Random, Weights, linear, norm, safetensors, weights_of
 
 import numpy as np
 import torch
@@ -23,7 +23,6 @@ from torch import Tensor
 FOLDER = Path(__file__).resolve().parent
 PROMPT = "A warm sunset"
 NEUTRAL = ["object", "things", "stuff", "texture"]
-GROUNDED_BLOCKS = 6
 TEXT = {"hidden_size": 12, "intermediate_size": 24, "num_hidden_layers": 1, "num_attention_heads": 3, "vocab_size": 764,
         "max_position_embeddings": 20, "hidden_act": "quick_gelu", "layer_norm_eps": 1e-5, "projection_dim": 10}
 VISION = {"hidden_size": 12, "intermediate_size": 20, "num_hidden_layers": 7, "num_attention_heads": 2, "patch_size": 4,
@@ -35,36 +34,6 @@ CLIPSEG_SIDE = 16
 
 
 # --- CLIP ---
-
-def self_self(x: Tensor, values: Tensor, temperature: Tensor) -> Tensor:
-    """Each token's average of `values`, by how much `x` looks like others' `x`; heads x tokens x channels."""
-    units = F.normalize(x, dim=-1)
-    return torch.softmax(temperature * units @ units.transpose(1, 2), dim=2) @ values
-
-
-def self_self_attention(w: Weights, name: str, x: Tensor, heads: int) -> Tensor:
-    n, width = x.shape
-    q, k, v = (linear(w, f"{name}.{part}_proj", x).view(n, heads, -1).transpose(0, 1) for part in "qkv")
-    temperature = x.norm(dim=1).mean() * (width // heads) ** -0.5
-    parts = [self_self(self_self(p, F.normalize(p, dim=-1), temperature), v, temperature) for p in (q, k, v)]
-    return linear(w, f"{name}.out_proj", (sum(parts) / 3).transpose(0, 1).reshape(n, width))
-
-
-def gem(w: Weights, config: dict, states: list[Tensor]) -> Tensor:
-    layers = config["num_hidden_layers"]
-    first = max(layers - GROUNDED_BLOCKS, 0)
-    y = states[first]
-    for i in range(first, layers):
-        name = f"vision_model.encoder.layers.{i}"
-        normal = norm(w, f"{name}.layer_norm1", states[i], config["layer_norm_eps"])
-        y = y + self_self_attention(w, f"{name}.self_attn", normal, config["num_attention_heads"])
-    return embedded(w, config, y[1:])
-
-
-def maskclip(w: Weights, config: dict, states: list[Tensor]) -> Tensor:
-    last = f"vision_model.encoder.layers.{config['num_hidden_layers'] - 1}"
-    return embedded(w, config, encoders.maskclip_values(w, last, states[-2][1:], config["layer_norm_eps"]))
-
 
 def relevance(patches: Tensor, query: Tensor, phrases: Tensor, scale: float) -> Tensor:
     patches, query, phrases = (F.normalize(t, dim=-1) for t in (patches, query, phrases))
@@ -170,10 +139,10 @@ def text_of(w: Weights, prompt: str) -> Tensor:
 
 def clip_outputs(w: Weights, frame: np.ndarray) -> dict[str, Tensor]:
     rows, columns = grid_of(frame.shape[2], frame.shape[1], VISION["image_size"] // VISION["patch_size"])
-    states = encoders.vision_states(w, VISION, seen(frame, rows * VISION["patch_size"], columns * VISION["patch_size"]))
+    vision = encoders.vision_tower(w, VISION, seen(frame, rows * VISION["patch_size"], columns * VISION["patch_size"]))
     query, phrases, scale = text_of(w, PROMPT), torch.stack([text_of(w, p) for p in NEUTRAL]), w["logit_scale"].exp()
     outputs = {}
-    for name, patches in (("gem", gem(w, VISION, states)), ("maskclip", maskclip(w, VISION, states))):
+    for name, patches in (("gem", vision["grounded"]), ("maskclip", vision["patches"])):
         outputs[f"{name}.map"] = relevance(patches, query, phrases, scale).view(rows, columns)
         outputs[f"{name}.pooled"] = pooled(patches, scale * F.normalize(patches, dim=1) @ F.normalize(query, dim=0))
     return outputs
@@ -184,7 +153,7 @@ def clipseg_outputs(w: Weights, config: dict, frame: np.ndarray) -> dict[str, Te
     states = encoders.vision_states(w, VISION, seen(frame, CLIPSEG_SIDE, CLIPSEG_SIDE))
     logits = decoder(w, config, states, text_of(w, PROMPT), side, side)
     means = F.avg_pool2d(logits[None], logits.shape[0] // side)[0].flatten()
-    return {"map": torch.sigmoid(logits), "pooled": pooled(gem(w, VISION, states), means)}
+    return {"map": torch.sigmoid(logits), "pooled": pooled(encoders.vision_outputs(w, VISION, states)["grounded"], means)}
 
 
 def make(folder: Path) -> None:
