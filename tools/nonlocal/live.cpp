@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "commands.h"
 #include "failure.h"
@@ -67,7 +68,6 @@ class LiveSession {
   }
 
   const LiveOptions& options_;
-  std::string source_name_;
   std::unique_ptr<GMainLoop, Releaser<g_main_loop_unref>> loop_{g_main_loop_new(nullptr, FALSE)};
   LiveServer server_;
   LiveFrames frames_;
@@ -107,19 +107,23 @@ LiveSession::~LiveSession() {
 }
 
 std::string LiveSession::greeting() const {
-  return message({{"source", options_.source.empty() ? "camera" : options_.source},
+  return message({{"source", pipeline_.source()},
                   {"settings", pipeline_.settings()},
                   {"line", pipeline_.command()},
                   {"prompt", prompt_}});
 }
 
 // Files are named on the command line alone: a page is no way to look around on this machine.
-void check_model(const json& asked, const json& begun) {
-  const json::json_pointer place("/attention/model");
-  if (!asked.contains(place) || !asked[place].is_string()) return;
-  const auto& model = asked[place].get_ref<const std::string&>();
-  if (model.find('/') == std::string::npos || (begun.contains(place) && begun[place] == model)) return;
-  throw Failure("attention.model: a file is named where the program is started: --attention " + model);
+void check_models(const json& asked, const json& begun) {
+  for (const LiveStage& stage : live_stages()) {
+    const json::json_pointer place("/" + std::string(stage.name) + "/model");
+    if (!asked.contains(place) || !asked[place].is_string()) continue;
+    const auto& model = asked[place].get_ref<const std::string&>();
+    const bool is_named = begun.contains(place) && begun[place] == model;
+    if (model.find('/') != std::string::npos && !is_named)
+      throw Failure(std::string(stage.name) + ".model: files are named where the program is started, not " +
+                    model);
+  }
 }
 
 // {"settings": {...}} changes settings, and all browsers hear of it; an {"error": ...} goes to its sender
@@ -129,7 +133,7 @@ std::string LiveSession::hear(const std::string& text) {
     const json asked = json::parse(text);
     if (!asked.is_object() || !asked.contains("settings"))
       throw Failure("expected an object with \"settings\"");
-    check_model(asked["settings"], options_.settings);
+    check_models(asked["settings"], options_.settings);
     pipeline_.change(asked["settings"]);
     server_.tell(message({{"settings", pipeline_.settings()}, {"line", pipeline_.command()}}));
     return "";
@@ -191,7 +195,7 @@ void LiveSession::fail(const std::string& reason) {
 void LiveSession::see_element(const GstStructure* structure) {
   if (gst_structure_has_name(structure, "nonlocaldenoise")) {
     gst_structure_get_int(structure, "search-size", &search_size_);
-  } else if (gst_structure_has_name(structure, "textcross")) {
+  } else if (gst_structure_has_field(structure, "unknown-words")) {
     const auto texts = [&](const char* name) {
       json list = json::array();
       const GValue* values = gst_structure_get_value(structure, name);
@@ -288,6 +292,8 @@ void add_live(CLI::App& app) {
       },
       "Begin with this network on: restore, another name, or a file with a /");
   setting("--prompt", "grade", "prompt", "The prompt to begin with");
+  setting("--prompt-model", "grade", "model",
+          "What reads prompts: grade, or a file; or a folder of CLIP or CLIPSeg, which finds regions too");
 
   command->add_option("--size", options->size, "WIDTHxHEIGHT of the test's pictures")->capture_default_str();
   command->add_option("--fps", options->fps, "Frames a second of the test's pictures")

@@ -30,8 +30,6 @@ class LiveFrames {
     int64_t before = 0;       // frames that came to the filters
     int64_t after = 0;        // and left them
     double milliseconds = 0;  // that the newest spent in them; 0: not known
-    int width = 0;
-    int height = 0;
   };
 
   explicit LiveFrames(Deliver deliver);

@@ -16,7 +16,7 @@ constexpr const char* kOutName = "out";
 // Frames that come while the filters are at work push those that wait out of the queue: the delay stays.
 std::string description_of(const LiveSource& source) {
   PipelineText text = source.text;
-  if (!source.is_paced) text.add("! clocksync");
+  if (source.is_recorded) text.add("! clocksync");
   text.add("! videoconvert ! video/x-raw,format=I420 ! queue leaky=downstream max-size-buffers=1");
   text.add("max-size-time=0 max-size-bytes=0").property("name", kQueueName);
   for (const LiveStage& stage : live_stages()) {
@@ -117,7 +117,7 @@ void LivePipeline::exchange(const LiveStage& stage, ElementPtr fresh) {
 }
 
 bool LivePipeline::begin_again() {
-  if (!source_.is_ended) return false;
+  if (!source_.is_recorded) return false;
   constexpr auto kFlags = GstSeekFlags(GST_SEEK_FLAG_FLUSH | GST_SEEK_FLAG_KEY_UNIT);
   if (gst_element_seek_simple(pipeline_.get(), GST_FORMAT_TIME, kFlags, 0)) return true;
   pipeline_.stop();  // what cannot be wound back is opened again

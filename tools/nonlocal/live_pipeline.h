@@ -33,6 +33,7 @@ class LivePipeline {
   bool begin_again();
 
   [[nodiscard]] GstElement* get() const { return pipeline_.get(); }
+  [[nodiscard]] const std::string& source() const { return source_.name; }
   [[nodiscard]] const nlohmann::json& settings() const { return settings_.all(); }
 
   // The gst-launch-1.0 line that shows the same on a display.

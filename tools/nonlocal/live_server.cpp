@@ -218,7 +218,7 @@ void LiveServer::hear(Browser& browser, int type, GBytes* message) {
 void LiveServer::forget(Browser& browser) {
   g_signal_handlers_disconnect_by_data(browser.connection, &browser);
   g_object_unref(browser.connection);
-  browsers_.remove_if([&](const Browser& other) { return &other == &browser; });
+  browsers_.remove_if([gone = &browser](const Browser& other) { return &other == gone; });
   handlers_.readiness_changed();
 }
 

@@ -96,7 +96,7 @@ const std::vector<LiveStage>& live_stages() {
        {{"adaptive", "true"}},
        true},
       {"attention", "selfattention", {"strength"}, {"model"}, {}, false},
-      {"grade", "textcross", {"strength"}, {"prompt", "region"}, {{"transition", "0"}}, true},
+      {"grade", "textcross", {"strength"}, {"prompt", "region", "model"}, {{"transition", "0"}}, true},
   };
   return stages;
 }

@@ -46,7 +46,7 @@ LiveSource file(const std::string& path) {
   if (!fs::exists(path, error)) {
     throw Failure(path + ": no such file, nor is it a camera (/dev/video0), an rtsp:// address or test");
   }
-  LiveSource source{.name = path, .is_paced = false, .is_ended = true};
+  LiveSource source{.name = path, .is_recorded = true};
   source.text.add("filesrc").property("location", path).add("! decodebin");
   return source;
 }

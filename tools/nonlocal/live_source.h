@@ -8,10 +8,9 @@
 namespace nonlocal::tools {
 
 struct LiveSource {
-  std::string name;        // for people
-  PipelineText text = {};  // elements up to raw video; the last has no "!" behind it
-  bool is_paced = true;    // pictures come as they are made; false: as fast as they are read
-  bool is_ended = false;   // has an end, and a beginning to go back to
+  std::string name;          // for people
+  PipelineText text = {};    // elements up to raw video; the last has no "!" behind it
+  bool is_recorded = false;  // read as fast as wanted, with an end, and a beginning to go back to
 };
 
 // `name`: a V4L2 device such as /dev/video0, an rtsp:// address, a file, "test", or empty for the first
