@@ -76,7 +76,7 @@ const Filter kFilters[] = {
      1,
      "",
      {{"prompt",
-       {"", "darker", "much warmer, redder edges", "qzxv", "bad \xff byte", "noir, less noise at the top"}},
+       {"", "darker", "much warmer, redder edges", "qzxv", "noir, less noise at the top"}},
       {"strength", {"0", "0.5", "1", "4"}},
       {"output", {"blend", "heatmap", "mask", "none"}},
       {"mode", {"auto", "exact", "baked"}},
