@@ -428,7 +428,7 @@ bool has_whole_fields(const FramePlanes& planes) {
   }
   const int luma = planes.luma.planes[0].height;
   const int chroma = planes.chroma.planes[0].height;
-  return luma == chroma || chroma % 2 == 0 || chroma == 1;
+  return luma == chroma || chroma % 2 == 0;
 }
 
 void grade_frame(const State& state, std::array<nonlocal::FrameGrader, 3>& graders, const FramePlanes& planes,
