@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <fstream>
 #include <random>
@@ -75,8 +76,7 @@ const Filter kFilters[] = {
      "strength",
      1,
      "",
-     {{"prompt",
-       {"", "darker", "much warmer, redder edges", "qzxv", "noir, less noise at the top"}},
+     {{"prompt", {"", "darker", "much warmer, redder edges", "qzxv", "noir, less noise at the top"}},
       {"strength", {"0", "0.5", "1", "4"}},
       {"output", {"blend", "heatmap", "mask", "none"}},
       {"mode", {"auto", "exact", "baked"}},
@@ -374,6 +374,29 @@ TEST_P(Elements, FormatsMayChangeFrameByFrame) {
     const Buffer out = harness.filter(noisy_frame(info));
     ASSERT_TRUE(out);
     EXPECT_EQ(bytes_of(out.get()), filtered(GetParam(), info, 1, 0, GetParam().quick)[0]);
+  }
+}
+
+TEST_P(Elements, DeepFormatsHoldValuesThatEightBitsCannot) {
+  for (const GstVideoFormat format : formats()) {
+    const GstVideoInfo info = video_info(format, 33, 16);
+    const int depth = GST_VIDEO_INFO_COMP_DEPTH(&info, 0);
+    if (depth == 8) {
+      continue;
+    }
+    SCOPED_TRACE(gst_video_format_to_string(format));
+    const Buffer out = Filtering(GetParam(), info).filter(noisy_frame(info));
+    ASSERT_TRUE(out);
+    for (const std::vector<int>& component : all_samples_of(out.get(), info)) {
+      std::array<int, 4> remainders{};  // of the two lowest bits that 8 bits do not have
+      for (const int value : component) {
+        EXPECT_LT(value, 1 << depth);
+        ++remainders[(value >> (depth - 10)) % 4];
+      }
+      for (const int count : remainders) {
+        EXPECT_GT(count, 0);
+      }
+    }
   }
 }
 
