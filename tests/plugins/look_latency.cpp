@@ -30,19 +30,29 @@ void print(const char* what, std::vector<double> times, const char* unit) {
               times[times.size() / 2], times.back(), unit, times.size());
 }
 
+// What both threads know.
+struct Shared {
+  std::atomic<int> looks = 0;  // that have come
+  std::atomic<bool> is_done = false;
+};
+
 struct Setting {
   Clock::time_point begin, end;  // of the call
 };
 
-// Sets prompts until all are set.
-std::vector<Setting> set_prompts(GstElement* element, int count) {
+// Sets prompts, each once the one before has come.
+std::vector<Setting> set_prompts(GstElement* element, int count, Shared& shared) {
   std::vector<Setting> settings;
   for (int i = 0; i < count; ++i) {
     std::this_thread::sleep_for(kBetweenPrompts);
     const auto begin = Clock::now();
     g_object_set(element, "prompt", kPrompts[i % std::size(kPrompts)], nullptr);
     settings.push_back({begin, Clock::now()});
+    while (shared.looks <= i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
   }
+  shared.is_done = true;
   return settings;
 }
 
@@ -52,12 +62,12 @@ struct Stream {
   int late = 0;                          // frames that took longer than until the next one is due
 };
 
-// Frames at their rate, until `done`.
-Stream play(Harness& harness, const GstVideoInfo& info, const std::atomic<bool>& done) {
+// Frames at their rate, until all prompts are set.
+Stream play(Harness& harness, const GstVideoInfo& info, Shared& shared) {
   const Buffer frame = noisy_frame(info);
   Stream stream;
   auto due = Clock::now();
-  for (int i = 0; !done; ++i, due = std::max(due + kFrame, Clock::now())) {
+  for (int i = 0; !shared.is_done; ++i, due = std::max(due + kFrame, Clock::now())) {
     Buffer copy(gst_buffer_copy_deep(frame.get()));
     GST_BUFFER_PTS(copy.get()) = i * std::chrono::nanoseconds(kFrame).count();
     std::this_thread::sleep_until(due);
@@ -68,6 +78,7 @@ Stream play(Harness& harness, const GstVideoInfo& info, const std::atomic<bool>&
     stream.late += end - begin > kFrame;
     if (!harness.reports().empty()) {
       stream.looks.push_back(end);
+      ++shared.looks;
     }
   }
   return stream;
@@ -78,29 +89,19 @@ void measure(int prompts) {
   Harness harness(info, "textcross prompt=brighter ! fakesink sync=false", "textcross");
   harness.push(noisy_frame(info));
   harness.reports();
-  std::atomic<bool> done = false;
+  Shared shared;
   std::vector<Setting> settings;
-  std::thread setter([&] {
-    settings = set_prompts(harness.element(), prompts);
-    std::this_thread::sleep_for(kBetweenPrompts);
-    done = true;
-  });
-  const Stream stream = play(harness, info, done);
+  std::thread setter([&] { settings = set_prompts(harness.element(), prompts, shared); });
+  const Stream stream = play(harness, info, shared);
   setter.join();
   std::vector<double> calls;
   std::vector<double> waits;
   for (std::size_t i = 0; i < settings.size(); ++i) {
     calls.push_back(1000 * milliseconds(settings[i].end - settings[i].begin));
-    if (stream.looks.size() == settings.size()) {
-      waits.push_back(milliseconds(stream.looks[i] - settings[i].end));
-    }
+    waits.push_back(milliseconds(stream.looks[i] - settings[i].end));
   }
   print("the setter", calls, "us");
-  if (waits.empty()) {
-    std::printf("%zu looks came of %zu prompts\n", stream.looks.size(), settings.size());
-  } else {
-    print("to the first frame of the look, which fades in", waits, "ms");
-  }
+  print("to the first frame of the look, which fades in", waits, "ms");
   print("a frame through the element", stream.frame_times, "ms");
   std::printf("%d of %zu frames took longer than a frame lasts\n", stream.late, stream.frame_times.size());
 }
