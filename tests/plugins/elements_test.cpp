@@ -7,8 +7,10 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
+#include <filesystem>
 #include <fstream>
 #include <random>
 #include <thread>
@@ -444,6 +446,47 @@ TEST_P(Elements, AnyNumberOfThreadsGivesTheSameBytes) {
       EXPECT_EQ(with_threads(threads), one) << "n-threads=" << threads;
     }
   }
+}
+
+int threads_of_this_process() {
+  const auto tasks = std::filesystem::directory_iterator("/proc/self/task");
+  return static_cast<int>(std::distance(begin(tasks), end(tasks)));
+}
+
+// In a process of its own (as ctest runs it) no helping thread is there before.
+TEST_P(Elements, HaveNoMoreThreadsThanAskedFor) {
+  const auto run = [](const char* threads) {
+    filtered(GetParam(), kInfo, 2, 0, GetParam().quick + std::string(threads));
+  };
+  const int before = threads_of_this_process();
+  run(" n-threads=1");
+  EXPECT_LE(threads_of_this_process(), before);
+  run(" n-threads=4");
+  const int with_four = threads_of_this_process();
+  EXPECT_LE(with_four, before + 4);  // three helpers, and one that a runtime keeps for itself
+  for (int i = 0; i < 8; ++i) {
+    run(" n-threads=4");
+  }
+  EXPECT_LE(threads_of_this_process(), with_four);
+}
+
+// Streaming threads come and go with the pipelines; helpers are shared and stay few.
+TEST_P(Elements, LeaveNoThreadsBehind) {
+  const auto run = [] {
+    const Element pipeline =
+        parse("videotestsrc num-buffers=3 ! video/x-raw,format=I420,width=32,height=32 ! queue ! " +
+              GetParam().line("n-threads=3") + "! queue ! " + GetParam().line("n-threads=2") + "! fakesink");
+    EXPECT_EQ(play(pipeline.get()), "");
+  };
+  int most_early = 0;
+  for (int i = 0; i < 3; ++i) {
+    run();
+    most_early = std::max(most_early, threads_of_this_process());
+  }
+  for (int i = 0; i < 10; ++i) {
+    run();
+  }
+  EXPECT_LE(threads_of_this_process(), most_early + 4);
 }
 
 // ------------------------------------------------------------------------------------------------ lateness
