@@ -52,7 +52,7 @@ TEST_F(FindTest, HeatMapsAreLaidOverThePicture) {
 }
 
 TEST_F(FindTest, WhatIsNotThereIsSaid) {
-  const std::string text = must("$TOOL find in.png cyan -o out.png" + kClip);
+  const std::string text = must("$TOOL find in.png blue -o out.png" + kClip);
   EXPECT_NE(text.find("nowhere above 0.5"), std::string::npos) << text;
 }
 
