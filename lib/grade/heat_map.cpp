@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "attention/matrix_check.h"
 #include "core/workers.h"
 #include "grade/colour_space.h"
 #include "grade/folded.h"
@@ -22,6 +21,7 @@ constexpr const char* kName = "blend_heat_map";
 constexpr int kSteps = 1024;
 
 using grade::CellPlace;
+using grade::MapRow;
 using Colour = std::array<double, 3>;
 
 // The curve in CIELAB that colours lie on.
@@ -95,29 +95,29 @@ struct Layer {
 };
 
 template <typename In, typename Out>
-void blend_row(const Layer& l, const ConstMatrix& map, float scale, const std::vector<CellPlace>& columns,
-               int y) {
+void blend_row(const Layer& l, const ConstMatrix& map, float scale, int y) {
   const auto* from = reinterpret_cast<const In*>(l.in.row(y));
-  const CellPlace row(y, l.in.height, map.rows);
   const auto most = static_cast<float>((1 << l.out.bit_depth) - 1);
-  for (int x = 0; x < l.in.width; ++x) {
-    const float value = interpolate(map, columns[x], row) * scale;
-    const long step = value > 0 ? std::lrint(std::min(value, static_cast<float>(kSteps))) : 0;
-    const int own = from[static_cast<std::ptrdiff_t>(x) * l.in.step] >> l.in.shift;
-    const float code = static_cast<float>(own) * l.in_by + l.in_plus + l.code[step];
-    *sample<Out>(l.out.row(y), l.out, x) =
-        static_cast<Out>(std::lrint(std::clamp(code, 0.0F, most)) << l.out.shift);
-  }
+  const MapRow row(map, CellPlace(y, l.in.height, map.rows));
+  row.for_each_piece(l.in.width, [&](int begin, int end, float value, float slope) {
+    for (int x = begin; x < end; ++x) {
+      const float at = (value + slope * static_cast<float>(x - begin)) * scale;
+      const long step = at > 0 ? std::lrint(std::min(at, static_cast<float>(kSteps))) : 0;
+      const int own = from[static_cast<std::ptrdiff_t>(x) * l.in.step] >> l.in.shift;
+      const float code = static_cast<float>(own) * l.in_by + l.in_plus + l.code[step];
+      *sample<Out>(l.out.row(y), l.out, x) =
+          static_cast<Out>(std::lrint(std::clamp(code, 0.0F, most)) << l.out.shift);
+    }
+  });
 }
 
-void blend_row(const Layer& l, const ConstMatrix& map, float scale, const std::vector<CellPlace>& columns,
-               int y) {
+void blend_row(const Layer& l, const ConstMatrix& map, float scale, int y) {
   if (l.in.bit_depth > 8) {
-    l.out.bit_depth > 8 ? blend_row<std::uint16_t, std::uint16_t>(l, map, scale, columns, y)
-                        : blend_row<std::uint16_t, std::uint8_t>(l, map, scale, columns, y);
+    l.out.bit_depth > 8 ? blend_row<std::uint16_t, std::uint16_t>(l, map, scale, y)
+                        : blend_row<std::uint16_t, std::uint8_t>(l, map, scale, y);
   } else {
-    l.out.bit_depth > 8 ? blend_row<std::uint8_t, std::uint16_t>(l, map, scale, columns, y)
-                        : blend_row<std::uint8_t, std::uint8_t>(l, map, scale, columns, y);
+    l.out.bit_depth > 8 ? blend_row<std::uint8_t, std::uint16_t>(l, map, scale, y)
+                        : blend_row<std::uint8_t, std::uint8_t>(l, map, scale, y);
   }
 }
 
@@ -157,11 +157,7 @@ void blend_heat_map(const ConstMatrix& map, std::span<const ConstPlane> in, std:
                     const ColourFormat& format, const HeatMapParameters& parameters) {
   grade::check_frames(kName, in, out, format);
   grade::check_threads(kName, parameters.threads);
-  if (map.rows < 1 || map.columns < 1) {
-    throw InvalidArgument(std::string(kName) + ": expected a map of 1x1 cells or more, got " +
-                          std::to_string(map.rows) + "x" + std::to_string(map.columns));
-  }
-  attention::check_matrix(kName, "map", map, map.rows, map.columns);
+  grade::check_map(kName, map);
   if (!(parameters.most > 0 && std::isfinite(parameters.most)) ||
       !(parameters.opacity >= 0 && parameters.opacity <= 1)) {
     throw InvalidArgument(std::string(kName) + ": expected most above 0 and an opacity of 0 to 1, got " +
@@ -171,13 +167,8 @@ void blend_heat_map(const ConstMatrix& map, std::span<const ConstPlane> in, std:
   const auto scale = static_cast<float>(kSteps / parameters.most);
   for (int plane = 0; plane < job.planes; ++plane) {
     const Layer layer = make_layer(job, format, plane, parameters.opacity);
-    std::vector<CellPlace> columns;
-    columns.reserve(static_cast<std::size_t>(layer.in.width));
-    for (int x = 0; x < layer.in.width; ++x) {
-      columns.emplace_back(x, layer.in.width, map.columns);
-    }
     Workers::shared().run(layer.in.height, thread_count(parameters.threads),
-                          [&](int y, int) { blend_row(layer, map, scale, columns, y); });
+                          [&](int y, int) { blend_row(layer, map, scale, y); });
   }
 }
 

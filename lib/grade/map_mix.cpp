@@ -1,6 +1,4 @@
 #include <algorithm>
-#include <array>
-#include <cmath>
 #include <cstdint>
 #include <string>
 
@@ -16,25 +14,9 @@ namespace nonlocal {
 namespace {
 
 using grade::CellPlace;
+using grade::MapRow;
 
 constexpr const char* kName = "mix_by_map";
-constexpr int kMostCells = 1024;
-
-// The map along one row of samples: a value for each column of cells.
-struct Line {
-  std::array<float, kMostCells + 1> values;
-  int cells;
-
-  Line(const ConstMatrix& map, const CellPlace& y) : cells(map.columns) {
-    const float* upper = map.row(y.first);
-    const float* lower = map.row(y.second);
-    for (int c = 0; c < cells; ++c) {
-      const float value = upper[c] + y.share * (lower[c] - upper[c]);
-      values[c] = value > 0 ? std::min(value, 1.0F) : 0.0F;  // not a number is 0
-    }
-    values[cells] = values[cells - 1];
-  }
-};
 
 template <typename Sample>
 void mix(const ConstPlane& changed, const Plane& plane, int y, int begin, int end, float weight,
@@ -51,41 +33,32 @@ void mix(const ConstPlane& changed, const Plane& plane, int y, int begin, int en
   }
 }
 
-// From the middle of one cell to that of the next the weight is a straight line.
 template <typename Sample>
 void mix_row(const ConstMatrix& map, const ConstPlane& changed, const Plane& plane, int y) {
-  const Line line(map, CellPlace(y, plane.height, map.rows));
-  const double samples_a_cell = static_cast<double>(plane.width) / line.cells;
-  int begin = 0;
-  for (int cell = -1; cell < line.cells && begin < plane.width; ++cell) {
-    // This line ends at the middle of cell + 1, whose left half belongs to it.
-    const int end =
-        cell + 1 < line.cells
-            ? std::min(plane.width, static_cast<int>(std::ceil((cell + 1.5) * samples_a_cell - 0.5)))
-            : plane.width;
-    const float first = line.values[std::max(cell, 0)];
-    const float difference = cell < 0 ? 0 : line.values[cell + 1] - first;
-    if (first != 0 || difference != 0) {
-      const double share = (begin + 0.5) / samples_a_cell - 0.5 - cell;
-      mix<Sample>(changed, plane, y, begin, end, first + difference * static_cast<float>(share),
-                  difference / static_cast<float>(samples_a_cell));
+  const MapRow row(map, CellPlace(y, plane.height, map.rows));
+  row.for_each_piece(plane.width, [&](int begin, int end, float weight, float slope) {
+    if (weight > 0 || slope != 0) {
+      mix<Sample>(changed, plane, y, begin, end, weight, slope);
     }
-    begin = std::max(begin, end);
-  }
+  });
 }
 
 }  // namespace
+
+void grade::check_map(const char* who, const ConstMatrix& map) {
+  if (map.rows < 1 || map.columns < 1 || map.columns > kMostMapColumns) {
+    throw InvalidArgument(std::string(who) + ": expected a map of 1x1 cells or more, at most " +
+                          std::to_string(kMostMapColumns) + " in a row, got " + std::to_string(map.rows) +
+                          "x" + std::to_string(map.columns));
+  }
+  attention::check_matrix(who, "map", map, map.rows, map.columns);
+}
 
 void mix_by_map(const ConstMatrix& map, std::span<const ConstPlane> changed, std::span<const Plane> frame,
                 const ColourFormat& format, int threads) {
   grade::check_frames(kName, changed, frame, format);
   grade::check_threads(kName, threads);
-  if (map.rows < 1 || map.columns < 1 || map.columns > kMostCells) {
-    throw InvalidArgument(std::string(kName) + ": expected a map of 1x1 cells or more, at most " +
-                          std::to_string(kMostCells) + " in a row, got " + std::to_string(map.columns) + "x" +
-                          std::to_string(map.rows));
-  }
-  attention::check_matrix(kName, "map", map, map.rows, map.columns);
+  grade::check_map(kName, map);
   for (std::size_t i = 0; i < frame.size(); ++i) {
     if (changed[i].bit_depth != frame[i].bit_depth) {
       throw InvalidArgument(std::string(kName) + ": expected one bit depth, got " +
