@@ -97,7 +97,7 @@ struct State {
   std::array<nonlocal::FrameGrader, 3> graders;  // of a frame, and of both fields
   nonlocal::RelevanceView view;
   Regions regions;
-  bool is_new = false;  // the look that the view sees
+  bool is_new = false;  // the map of the view: of no frame before
   Fade fade;
   double weight = 1;        // of fade.to, in this frame
   LookRequest asked;        // last
@@ -321,6 +321,13 @@ void take_list(GstStructure* structure, const char* name, std::span<GValue> valu
   gst_structure_take_value(structure, name, &list);
 }
 
+// Whatever bytes the text has: messages hold UTF-8 alone.
+void set_text(GstStructure* structure, const char* name, const std::string& text) {
+  gchar* const valid = g_utf8_make_valid(text.c_str(), -1);
+  gst_structure_set(structure, name, G_TYPE_STRING, valid, nullptr);
+  g_free(valid);
+}
+
 void take_texts(GstStructure* structure, const char* name, const std::vector<std::string>& texts) {
   std::vector<GValue> values(texts.size(), GValue(G_VALUE_INIT));
   for (std::size_t i = 0; i < texts.size(); ++i) {
@@ -361,7 +368,7 @@ void post(GstBaseTransform* trans, GstStructure* structure) {
 void report(GstBaseTransform* trans, GstBuffer* buffer, const Look& look,
             const std::vector<double>& relevance) {
   GstStructure* structure = nonlocal::structure_about("textcross", trans, buffer);
-  gst_structure_set(structure, "prompt", G_TYPE_STRING, look.request.prompt.c_str(), nullptr);
+  set_text(structure, "prompt", look.request.prompt);
   take_texts(structure, "tokens", look.tokens);
   take_numbers(structure, "relevance", relevance);
   take_texts(structure, "unknown-words", look.unknown_words);
@@ -373,8 +380,8 @@ void report_regions(GstBaseTransform* trans, const GstVideoFrame& frame) {
   const State& state = members(trans).state;
   const nonlocal::SoughtText& text = *state.regions.found.text;
   GstStructure* structure = nonlocal::structure_about("textcross", trans, frame.buffer);
-  gst_structure_set(structure, "region", G_TYPE_STRING, text.text.c_str(), "relevance", G_TYPE_DOUBLE,
-                    state.view.mean(), nullptr);
+  set_text(structure, "region", text.text);
+  gst_structure_set(structure, "relevance", G_TYPE_DOUBLE, state.view.mean(), nullptr);
   take_texts(structure, "tokens", text.tokens);
   if (const auto box = state.view.box(GST_VIDEO_FRAME_WIDTH(&frame), GST_VIDEO_FRAME_HEIGHT(&frame))) {
     gst_structure_set(structure, "x", G_TYPE_INT, box->x, "y", G_TYPE_INT, box->y, "width", G_TYPE_INT,
@@ -421,7 +428,7 @@ bool has_whole_fields(const FramePlanes& planes) {
   }
   const int luma = planes.luma.planes[0].height;
   const int chroma = planes.chroma.planes[0].height;
-  return luma == chroma || chroma % 2 == 0 || chroma == 1;
+  return luma == chroma || chroma % 2 == 0;
 }
 
 void grade_frame(const State& state, std::array<nonlocal::FrameGrader, 3>& graders, const FramePlanes& planes,
@@ -622,6 +629,7 @@ void before_transform(GstBaseTransform* trans, GstBuffer* buffer) {
   state.strength = settings.strength;
   state.threads = settings.threads;
   state.output = settings.output;
+  state.is_new = state.is_new || state.output == OUTPUT_BLEND;  // the view misses this frame
   state.posts = settings.message;
   const bool is_passed = !changes_frame(state, settings);
   if (is_passed && std::exchange(state.is_due, false)) {
@@ -682,9 +690,10 @@ GstFlowReturn transform_frame_ip(GstVideoFilter* filter, GstVideoFrame* frame) {
   return GST_FLOW_ERROR;
 }
 
-// What comes after a flush, or in another format, has nothing to do with what was before.
+// What comes after a flush or a seek, or in another format, has nothing to do with what was before.
 void forget_frames(State& state) {
   state.is_new = true;
+  state.fade.from.reset();
   state.regions.tracker.reset();
 }
 
@@ -715,7 +724,7 @@ gboolean set_info(GstVideoFilter* filter, GstCaps*, GstVideoInfo* info, GstCaps*
 }
 
 gboolean sink_event(GstBaseTransform* trans, GstEvent* event) {
-  if (GST_EVENT_TYPE(event) == GST_EVENT_FLUSH_STOP) {
+  if (GST_EVENT_TYPE(event) == GST_EVENT_FLUSH_STOP || GST_EVENT_TYPE(event) == GST_EVENT_SEGMENT) {
     forget_frames(members(trans).state);
   }
   return GST_BASE_TRANSFORM_CLASS(gst_text_cross_parent_class)->sink_event(trans, event);
