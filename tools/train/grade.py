@@ -22,11 +22,13 @@ from grade_grammar import Grammar, known_words
 from grade_tokenizer import Tokenizer, learn_merges, words_of
 from samples import KODAK_IN_LIVE1
 
-VOCABULARY = 2048
+VOCABULARY = 3072
 # The loss of a sentence, to begin with, and at last. What its error is divided by where nothing is to change, as a root mean
 # square over colours; and up to where errors, over the size of the edit, are squared. With the last ones at once the median of all
 # instructions, which is to do nothing, is learned first, and nothing else for long.
 LEAST_EDITS, WIDTHS = (0.06, 0.025), (1.0, 0.2)
+PROBES_SHARE = 0.7  # of the loss of grade_model.Probes
+EMBEDDING = "text_model.embeddings.token_embedding.weight"
 SETS = ("live1", "mcmaster", "set14")
 
 
@@ -35,6 +37,11 @@ def learn_tokenizer(dictionary: list[str], seed: int) -> Tokenizer:
     counts = Counter(word for _ in range(60_000) for word in words_of(grammar.sentence()[0]))
     counts.update({word: 30 for word in known_words()})
     return Tokenizer(learn_merges(counts, VOCABULARY - 2 * 256 - 2))
+
+
+def with_other_pieces(embedding: Tensor, old: Tokenizer, new: Tokenizer) -> Tensor:
+    """A piece begins as the mean of what it was made of."""
+    return torch.stack([embedding[old.of_piece(piece)].mean(0) for piece in new.ids])
 
 
 class Colours:
@@ -89,20 +96,28 @@ class Training:
         torch.manual_seed(options.seed)
         torch.set_num_threads(options.threads)
         self.words = known_words()
-        dictionary = grade_off_topic.other_words(options.dictionary, self.words)
+        dictionary = grade_off_topic.other_words(options.dictionary, options.wordnet, self.words)
         state = torch.load(options.resume) if options.resume else {}
-        self.tokenizer = Tokenizer(state["merges"]) if state else learn_tokenizer(dictionary, 1)
-        self.model = grade_model.Grade(len(self.tokenizer))
-        decayed = [p for p in self.model.parameters() if p.ndim > 1]
-        others = [p for p in self.model.parameters() if p.ndim <= 1]
+        is_known = state and not options.new_tokens
+        self.tokenizer = Tokenizer(state["merges"]) if is_known else learn_tokenizer(dictionary, 1)
+        self.model, self.probes = grade_model.Grade(len(self.tokenizer)), grade_model.Probes()
+        parameters = [*self.model.parameters(), *self.probes.parameters()]
+        decayed = [p for p in parameters if p.ndim > 1]
+        others = [p for p in parameters if p.ndim <= 1]
         self.optimizer = torch.optim.AdamW([{"params": decayed, "weight_decay": 0.01}, {"params": others, "weight_decay": 0.0}],
                                            lr=options.rate, betas=(0.9, 0.98))
         self.average = {name: t.clone() for name, t in self.model.state_dict().items()}  # over the last steps
         self.steps, self.seconds, self.history, self.waiting = 0, 0.0, [], []
         if state:
+            if is_known:
+                self.optimizer.load_state_dict(state["optimizer"])
+                self.probes.load_state_dict(state["probes"])
+            else:
+                for weights in (state["model"], state["average"]):
+                    weights[EMBEDDING] = with_other_pieces(weights[EMBEDDING], Tokenizer(state["merges"]), self.tokenizer)
             self.model.load_state_dict(state["model"])
-            self.optimizer.load_state_dict(state["optimizer"])
             self.average, self.steps, self.seconds, self.history = (state[k] for k in ("average", "steps", "seconds", "history"))
+        self.first_step = self.steps
         self.grammar = Grammar(random.Random(options.seed + self.steps), dictionary)
         self.colours = Colours(options.data, options.seed + self.steps)
 
@@ -113,22 +128,34 @@ class Training:
             self.grammar.places = self.options.places
             self.grammar.off_topic = 0.08 + 0.08 * max(0.0, 2 * self.progress() - 1)
             sentences = [self.grammar.sentence() for _ in range(4 * self.options.sentences)]
-            pairs = sorted(((self.tokenizer.tokens(text, grade_model.CONTEXT), edits) for text, edits in sentences), key=lambda p: len(p[0]))
+            pairs = sorted(((self.tokens(text), edits) for text, edits in sentences), key=lambda p: len(p[0]))
             n = self.options.sentences
             self.waiting = [pairs[i : i + n] for i in range(0, len(pairs), n)]
             self.grammar.rng.shuffle(self.waiting)
         return tuple(zip(*self.waiting.pop()))
 
+    def tokens(self, text: str) -> list[int]:
+        rng = self.grammar.rng
+        if rng.random() < self.options.broken:
+            return self.tokenizer.broken_tokens(text, grade_model.CONTEXT, rng, 0.15)
+        return self.tokenizer.tokens(text, grade_model.CONTEXT)
+
     def step(self) -> tuple[float, float]:
         o = self.options
         for group in self.optimizer.param_groups:
-            group["lr"] = o.rate * min(1, (self.steps + 1) / 400, max(0.01, 4 * (1 - self.progress())))
+            group["lr"] = o.rate * min(1, (self.steps + 1 - self.first_step) / 400, max(0.01, 2.5 * (1 - self.progress())))
         tokens, edits = self.batch()
         colours, places = self.colours.batch(len(tokens), o.colours)
-        target = grade_edits.apply_all(edits, colours, places)
+        probed, probed_places = self.probes.batch(len(tokens))
+        count = colours.shape[1]
+        before = torch.cat([colours, probed], 1)
+        target = grade_edits.apply_all(edits, before, torch.cat([places, probed_places], 1))
+        target, probed_target = target[:, :count], target[:, count:]
         ids, padding = grade_model.batch_of(tokens)
-        out = self.model(ids, padding, colours, places, o.dropout, o.bf16)
-        each = losses(out, target, colours, self.annealed(LEAST_EDITS), self.annealed(WIDTHS))
+        encoded = self.model.tokens(ids, padding, o.dropout, o.bf16)
+        out = grade_model.folded(self.model.filter, encoded, padding, colours, places)
+        how = (self.annealed(LEAST_EDITS), self.annealed(WIDTHS))
+        each = losses(out, target, colours, *how) + PROBES_SHARE * losses(self.probes(encoded, padding), probed_target, probed, *how)
         self.optimizer.zero_grad()
         each.mean().backward()
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), 20.0)
@@ -167,6 +194,7 @@ class Training:
     def save(self) -> None:
         o = self.options
         state = {"model": self.model.state_dict(), "optimizer": self.optimizer.state_dict(), "average": self.average, "merges": self.tokenizer.merges}
+        state["probes"] = self.probes.state_dict()
         state |= {"steps": self.steps, "seconds": self.seconds, "history": self.history}
         partial = o.out.with_suffix(".partial")
         torch.save(state, partial)
@@ -205,6 +233,7 @@ if __name__ == "__main__":
     parser.add_argument("out", type=Path, metavar="FILE.safetensors")
     parser.add_argument("--data", type=Path, required=True, help="folder with live1, mcmaster, set14")
     parser.add_argument("--dictionary", default="/usr/share/dict/words", help="of English, a word a line (package wamerican)")
+    parser.add_argument("--wordnet", type=Path, default=Path("/usr/share/wordnet"), help="folder of its data files (package wordnet-base)")
     parser.add_argument("--steps", type=int, default=20_000, help="of training, those before --resume included")
     parser.add_argument("--first-steps", type=int, default=3000, help="of them with instructions of mostly one clause")
     parser.add_argument("--places", type=float, default=0.1, help="share of instructions of places alone, which are learned late")
@@ -216,5 +245,7 @@ if __name__ == "__main__":
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--report", type=float, default=1, help="minutes between reports")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--broken", type=float, default=0.3, help="share of instructions whose words are cut at random")
+    parser.add_argument("--new-tokens", action="store_true", help="learn the tokenizer again, for an extended grammar")
     parser.add_argument("--resume", type=Path, metavar="FILE.checkpoint")
     Training(parser.parse_args()).run()
