@@ -105,12 +105,14 @@ class Training:
         decayed = [p for p in parameters if p.ndim > 1]
         others = [p for p in parameters if p.ndim <= 1]
         self.optimizer = torch.optim.AdamW([{"params": decayed, "weight_decay": 0.01}, {"params": others, "weight_decay": 0.0}],
-                                           lr=options.rate, betas=(0.9, 0.98))
+                                           lr=options.rate, betas=(0.9, 0.98), foreach=True)
         self.average = {name: t.clone() for name, t in self.model.state_dict().items()}  # over the last steps
         self.steps, self.seconds, self.history, self.waiting = 0, 0.0, [], []
         if state:
             if is_known:
                 self.optimizer.load_state_dict(state["optimizer"])
+                for group in self.optimizer.param_groups:
+                    group["foreach"] = True
                 self.probes.load_state_dict(state["probes"])
             else:
                 for weights in (state["model"], state["average"]):
@@ -122,12 +124,12 @@ class Training:
         self.colours = Colours(options.data, options.seed + self.steps)
 
     def batch(self) -> tuple[list[list[int]], list[list[list[float]]]]:
-        """Sentences of like length, four groups of them in turn."""
+        """Sentences of like length, eight groups of them in turn."""
         if not self.waiting:
-            self.grammar.several = 0.5 * max(0.0, 2 * self.begun() - 1)
+            self.grammar.several = 0.65 * max(0.0, 2 * self.begun() - 1)
             self.grammar.places = self.options.places
             self.grammar.off_topic = 0.08 + 0.08 * max(0.0, 2 * self.progress() - 1)
-            sentences = [self.grammar.sentence() for _ in range(4 * self.options.sentences)]
+            sentences = [self.grammar.sentence() for _ in range(8 * self.options.sentences)]
             pairs = sorted(((self.tokens(text), edits) for text, edits in sentences), key=lambda p: len(p[0]))
             n = self.options.sentences
             self.waiting = [pairs[i : i + n] for i in range(0, len(pairs), n)]
@@ -145,32 +147,32 @@ class Training:
         for group in self.optimizer.param_groups:
             group["lr"] = o.rate * min(1, (self.steps + 1 - self.first_step) / 400, max(0.01, 2.5 * (1 - self.progress())))
         tokens, edits = self.batch()
-        colours, places = self.colours.batch(len(tokens), o.colours)
+        half = slice(self.steps % 2, None, 2)  # of the sentences: the filter takes as long as the encoder, and learns from fewer
+        colours, places = self.colours.batch(len(edits[half]), o.colours)
+        target = grade_edits.apply_all(edits[half], colours, places)
         probed, probed_places = self.probes.batch(len(tokens))
-        count = colours.shape[1]
-        before = torch.cat([colours, probed], 1)
-        target = grade_edits.apply_all(edits, before, torch.cat([places, probed_places], 1))
-        target, probed_target = target[:, :count], target[:, count:]
+        probed_target = grade_edits.apply_all(edits, probed, probed_places)
         ids, padding = grade_model.batch_of(tokens)
         encoded = self.model.tokens(ids, padding, o.dropout, o.bf16)
-        out = grade_model.folded(self.model.filter, encoded, padding, colours, places)
+        out = grade_model.folded(self.model.filter, encoded[half], padding[half], colours, places)
         how = (self.annealed(LEAST_EDITS), self.annealed(WIDTHS))
-        each = losses(out, target, colours, *how) + PROBES_SHARE * losses(self.probes(encoded, padding), probed_target, probed, *how)
-        self.optimizer.zero_grad()
-        each.mean().backward()
+        filtered, told = losses(out, target, colours, *how), losses(self.probes(encoded, padding), probed_target, probed, *how)
+        self.optimizer.zero_grad(set_to_none=True)
+        (filtered.mean() + PROBES_SHARE * told.mean()).backward()
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), 20.0)
         self.optimizer.step()
         self.steps += 1
         self.follow()
-        nothing = torch.tensor([not e for e in edits])
+        nothing = torch.tensor([not e for e in edits[half]])
         errors = losses(out.detach(), target, colours, LEAST_EDITS[1], WIDTHS[1])
         return float(errors[~nothing].mean()), float(errors[nothing].mean())
 
     @torch.no_grad()
     def follow(self) -> None:
-        share = 0.0 if self.steps < 100 else 0.005
-        for name, value in self.model.state_dict().items():
-            self.average[name].lerp_(value, share or 1.0)
+        if self.steps % 4 == 0:
+            share = 1.0 if self.steps < 100 else 0.02
+            for name, value in self.model.state_dict().items():
+                self.average[name].lerp_(value, share)
 
     def begun(self) -> float:
         """0 .. 1 over the first steps."""
@@ -182,7 +184,8 @@ class Training:
         return first * (last / first) ** max(0.0, 2 * self.progress() - 1)
 
     def progress(self) -> float:
-        return min(1.0, self.steps / self.options.steps)
+        o = self.options
+        return min(1.0, self.seconds / 60 / o.minutes if o.minutes else self.steps / o.steps)
 
     def report(self, found: list[tuple[float, float]]) -> None:
         some, nothing = np.nanmean(np.array(found or [(np.nan, np.nan)]), 0)
@@ -235,17 +238,18 @@ if __name__ == "__main__":
     parser.add_argument("--dictionary", default="/usr/share/dict/words", help="of English, a word a line (package wamerican)")
     parser.add_argument("--wordnet", type=Path, default=Path("/usr/share/wordnet"), help="folder of its data files (package wordnet-base)")
     parser.add_argument("--steps", type=int, default=20_000, help="of training, those before --resume included")
+    parser.add_argument("--minutes", type=float, help="of training, those before --resume included: in place of --steps")
     parser.add_argument("--first-steps", type=int, default=3000, help="of them with instructions of mostly one clause")
     parser.add_argument("--places", type=float, default=0.1, help="share of instructions of places alone, which are learned late")
     parser.add_argument("--sentences", type=int, default=64, help="of a step")
-    parser.add_argument("--colours", type=int, default=40, help="of a sentence")
+    parser.add_argument("--colours", type=int, default=24, help="of a sentence")
     parser.add_argument("--rate", type=float, default=1.5e-3)
     parser.add_argument("--dropout", type=float, default=0.0)
     parser.add_argument("--bf16", action="store_true", help="of the encoder's products")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--report", type=float, default=1, help="minutes between reports")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--broken", type=float, default=0.3, help="share of instructions whose words are cut at random")
+    parser.add_argument("--broken", type=float, default=0.15, help="share of instructions whose words are cut at random")
     parser.add_argument("--new-tokens", action="store_true", help="learn the tokenizer again, for an extended grammar")
     parser.add_argument("--resume", type=Path, metavar="FILE.checkpoint")
     Training(parser.parse_args()).run()

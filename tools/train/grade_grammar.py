@@ -178,8 +178,8 @@ class Grammar:
 
     def clause(self) -> Clause:
         kinds = (self.of_concept, self.of_colour, self.of_look, self.of_region, self.of_colour_region, self.stacked, self.nothing, self.keep_hue, self.of_phrase,
-                 self.everything_but, self.gradient, self.by_number, self.rather)
-        return self.rng.choices(kinds, (22, 12, 26, 24, 8, 4, 4, 1.5, 15, 1.5, 3, 2, 1.5))[0]()
+                 self.everything_but, self.gradient, self.by_number, self.rather, self.coordinated)
+        return self.rng.choices(kinds, (21, 12, 26, 24, 8, 4, 4, 1.5, 14, 1.5, 4, 2, 1.5, 5))[0]()
 
     # ---- parts
 
@@ -218,7 +218,7 @@ class Grammar:
 
     def some_look(self) -> Clause:
         names, edits = self.rng.choice(ALL_LOOKS)
-        return self.rng.choice(names[:4] if self.rng.random() < 0.25 else names), edits
+        return self.rng.choice(names[:6] if self.rng.random() < 0.35 else names), edits
 
     def adjective_of(self, concept, how: str) -> str:
         return how + self.rng.choice(concept.adjectives)
@@ -372,6 +372,32 @@ class Grammar:
             whats.append(what)
             edits += [grade_edits.in_region(scaled(e, 1.25), {kind: float(names.index(name))}) for e in more]
         return r.choice(GRADIENT_FORMS).format(a=whats[0], b=whats[1], r=wheres[0], s=wheres[1]), edits
+
+    def coordinated(self) -> Clause:
+        """ "more contrast and saturation", "brighter and bluer edges", "darken the top and the corners" """
+        r = self.rng
+        both = r.choice((" and ", " and ", ", ", " & ", " and "))
+        one, other = r.sample(CONCEPTS[:9], 2)
+        kind = r.random()
+        if kind < 0.4:
+            more = r.random() < 0.6
+            text = self.fill(r.choice(NOUN_FORMS if more else NOUN_LESS_FORMS), n=r.choice(one.nouns) + both + r.choice(other.nouns))
+            return text, one.more + other.more if more else one.less + other.less
+        if kind < 0.55:
+            text = self.fill(r.choice(ADJECTIVE_LESS_FORMS), a=r.choice(one.adjectives) + r.choice((both, " and less ", " or ")) + r.choice(other.adjectives))
+            return text, one.less + other.less
+        if kind < 0.75:
+            what, edits = self.comparative_of(other), other.more
+            if r.random() < 0.4:
+                name = r.choice(list(COMPARATIVES))
+                what, edits = COMPARATIVES[name], [row(**tint(COLOUR_NAMES[name]))]
+            where, region, _ = self.place_or_tone() if r.random() < 0.5 else ("", {}, 1.0)
+            text = f"{self.comparative_of(one)}{both}{what}"
+            text = f"{text} {where}" if where else self.fill(r.choice(COMPARATIVE_FORMS), c=text)
+            return text, [grade_edits.in_region(e, region) for e in one.more + edits]
+        (where, region, _), (there, second, _) = self.place_or_tone(), self.place_or_tone()
+        what = f"{r.choice(one.verbs).removesuffix(' of')} the" if r.random() < 0.5 else self.comparative_of(one)
+        return f"{what} {where}{both}{there}", [grade_edits.in_region(scaled(e, 1.2), at) for at in (region, second) for e in one.more]
 
     def by_number(self) -> Clause:
         """ "saturation +20 %", "half the contrast" """

@@ -79,7 +79,7 @@ class Tokenizer:
         pieces = [s + end for end in ("", LAST) for s in sorted(BYTES)] + ["".join(m) for m in merges] + [START, END]
         self.merges, self.ids = merges, {piece: i for i, piece in enumerate(dict.fromkeys(pieces))}
         self.ranks = {tuple(pair): rank for rank, pair in enumerate(merges)}
-        self.known: dict[str, list[int]] = {}
+        self.known: dict[str | tuple[str, int], list[int]] = {}
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -89,7 +89,14 @@ class Tokenizer:
 
     def broken_tokens(self, text: str, context: int, rng: random.Random, share: float) -> list[int]:
         """With that share of merges left out: words in other pieces, as misspelt ones are (BPE-dropout, I. Provilkov et al., ACL 2020)."""
-        return self.framed((self.of_symbols(symbols_of(word), lambda: rng.random() < share) for word in words_of(text)), context)
+        return self.framed((self.broken(word, rng, share) for word in words_of(text)), context)
+
+    def broken(self, word: str, rng: random.Random, share: float) -> list[int]:
+        """One of a few ways, since making one takes long."""
+        key = (word, rng.randrange(8))
+        if key not in self.known:
+            self.known[key] = self.of_symbols(symbols_of(word), lambda: rng.random() < share)
+        return self.known[key]
 
     def framed(self, words: Iterable[list[int]], context: int) -> list[int]:
         return [self.ids[START], *[i for ids in words for i in ids][: context - 2], self.ids[END]]
