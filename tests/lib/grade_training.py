@@ -82,9 +82,10 @@ def check_model() -> None:
 
 def check_held_out() -> None:
     """What the suite measures generalisation with is not learned: no phrase of the tables, no sentence."""
-    suite = map(json.loads, (Path(__file__).parent / "grade_prompts.jsonl").read_text().splitlines())
-    held_out = {entry["prompt"].lower() for entry in suite if entry["kind"] == "paraphrase"}
-    assert len(held_out) >= 40
+    suites = (Path(__file__).parent / name for name in ("grade_prompts.jsonl", "grade_prompts_unseen.jsonl"))
+    entries = [json.loads(line) for suite in suites for line in suite.read_text().splitlines()]
+    held_out = {entry["prompt"].lower() for entry in entries if entry["kind"] == "paraphrase"}
+    assert len(held_out) >= 80
     for name in (name for names, _ in ALL_LOOKS + PHRASES for name in names if len(name.split()) > 2):
         assert not any(name in prompt for prompt in held_out), name
     grammar = Grammar(random.Random(5), OTHER_WORDS, typos=0.0)

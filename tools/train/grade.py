@@ -128,7 +128,7 @@ class Training:
         if not self.waiting:
             self.grammar.several = 0.65 * max(0.0, 2 * self.begun() - 1)
             self.grammar.places = self.options.places
-            self.grammar.off_topic = 0.08 + 0.08 * max(0.0, 2 * self.progress() - 1)
+            self.grammar.off_topic = 0.08 + 0.14 * max(0.0, 2 * self.progress() - 1)
             sentences = [self.grammar.sentence() for _ in range(8 * self.options.sentences)]
             pairs = sorted(((self.tokens(text), edits) for text, edits in sentences), key=lambda p: len(p[0]))
             n = self.options.sentences
@@ -249,7 +249,7 @@ if __name__ == "__main__":
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--report", type=float, default=1, help="minutes between reports")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--broken", type=float, default=0.15, help="share of instructions whose words are cut at random")
+    parser.add_argument("--broken", type=float, default=0.22, help="share of instructions whose words are cut at random")
     parser.add_argument("--new-tokens", action="store_true", help="learn the tokenizer again, for an extended grammar")
     parser.add_argument("--resume", type=Path, metavar="FILE.checkpoint")
     Training(parser.parse_args()).run()

@@ -17,7 +17,7 @@ Clause = tuple[str, Edits]
 
 COLOUR_NAMES = {" ".join(entry.split()[:-1]): entry.split()[-1] for entry in words(COLOURS)}
 PLAIN_COLOURS = words("red, green, blue, yellow, orange, purple, pink, magenta, cyan, teal, turquoise, brown, violet, gold, golden")
-DEEP = row(exposure=-0.35, saturation=0.4)
+DEEP = row(exposure=-0.55, saturation=0.4)
 SEPARATORS = [", ", ", ", ", ", " and ", " and ", ", and ", " then ", ", then ", " but ", ", but ", " with ", "; ", " plus ", " & ", ". ", " also ",
               " while ", ", yet ", " as well as ", " together with ", " "]
 
@@ -179,7 +179,7 @@ class Grammar:
     def clause(self) -> Clause:
         kinds = (self.of_concept, self.of_colour, self.of_look, self.of_region, self.of_colour_region, self.stacked, self.nothing, self.keep_hue, self.of_phrase,
                  self.everything_but, self.gradient, self.by_number, self.rather, self.coordinated)
-        return self.rng.choices(kinds, (21, 12, 26, 24, 8, 4, 4, 1.5, 14, 1.5, 4, 2, 1.5, 5))[0]()
+        return self.rng.choices(kinds, (21, 12, 24, 24, 9, 7, 4, 1.5, 13, 1.5, 7, 2, 1.5, 6))[0]()
 
     # ---- parts
 
@@ -330,10 +330,10 @@ class Grammar:
         r = self.rng
         if r.random() < 0.3:
             name = r.choice(PLAIN_COLOURS)
-            return r.choice((f"{name} parts", f"{name} tones", f"{name} areas", f"{name} colours", f"{name} things", f"{name} hues")), hue(COLOUR_NAMES[name]), 1.3
+            return r.choice((f"{name} parts", f"{name} tones", f"{name} areas", f"{name} colours", f"{name} things", f"{name} hues")), hue(COLOUR_NAMES[name]), 1.5
         colour = r.choice(list(HUES))
         names = words(HUES[colour])
-        return names[0] if r.random() < 0.3 else r.choice(names), hue(colour), 1.3
+        return names[0] if r.random() < 0.3 else r.choice(names), hue(colour), 1.5
 
     def everything_but(self) -> Clause:
         """ "darken everything except the middle" """
