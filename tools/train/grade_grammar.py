@@ -5,6 +5,7 @@
 """
 import random
 import re
+from itertools import accumulate
 
 import grade_edits
 from grade_edits import row, scaled
@@ -15,6 +16,7 @@ from grade_words import ADJECTIVES, COLOURS, COMPARATIVES, CONCEPTS, HOW_MUCH, H
 Edits = list[list[float]]
 Clause = tuple[str, Edits]
 
+LOOK_WEIGHTS = list(accumulate(len(names) ** 0.6 for names, _ in ALL_LOOKS))  # the more names, the more often
 COLOUR_NAMES = {" ".join(entry.split()[:-1]): entry.split()[-1] for entry in words(COLOURS)}
 PLAIN_COLOURS = words("red, green, blue, yellow, orange, purple, pink, magenta, cyan, teal, turquoise, brown, violet, gold, golden")
 DEEP = row(exposure=-0.55, saturation=0.4)
@@ -144,7 +146,7 @@ class Grammar:
         r = self.rng
         if r.random() < self.places:
             return self.of_place()
-        if r.random() < 0.2:
+        if r.random() < 0.32:
             return self.short()
         clauses = [self.clause() for _ in range(r.choices((1, 2, 3, 4), (46, 36, 13, 5))[0] if r.random() < self.several else 1)]
         text = clauses[0][0]
@@ -162,7 +164,7 @@ class Grammar:
         kind = r.random()
         if kind < 0.15:
             return self.of_region()
-        if kind < 0.45:
+        if kind < 0.5:
             return self.some_look()
         if kind < 0.6:
             name, colour = self.some_colour()
@@ -217,8 +219,8 @@ class Grammar:
         return f"more {r.choice(concept.adjectives)}" if r.random() < 0.2 else r.choice(concept.comparatives)
 
     def some_look(self) -> Clause:
-        names, edits = self.rng.choice(ALL_LOOKS)
-        return self.rng.choice(names[:6] if self.rng.random() < 0.35 else names), edits
+        names, edits = self.rng.choices(ALL_LOOKS, cum_weights=LOOK_WEIGHTS)[0]
+        return self.rng.choice(names[:6] if self.rng.random() < 0.25 else names), edits
 
     def adjective_of(self, concept, how: str) -> str:
         return how + self.rng.choice(concept.adjectives)
