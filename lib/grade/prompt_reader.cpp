@@ -3,6 +3,7 @@
 #include "nonlocal/error.h"
 #include "nonlocal/known_words.h"
 #include "nonlocal/text_encoder.h"
+#include "text/unicode.h"
 
 namespace nonlocal {
 
@@ -36,7 +37,7 @@ PromptReading PromptReader::read(std::string_view prompt) {
   if (prompt.find_first_not_of(" \t\r\n\f\v") == std::string_view::npos) {
     return reading;
   }
-  TextEmbedding read = state_->encoder.encode(prompt);
+  TextEmbedding read = state_->encoder.encode(state_->words.corrected(prompt));
   const int count = static_cast<int>(read.ids.size());
   reading.filter.emplace(state_->model, ConstMatrix{read.tokens.data(), count, read.width, read.width});
   for (const std::int32_t id : read.ids) {
@@ -45,7 +46,7 @@ PromptReading PromptReader::read(std::string_view prompt) {
   reading.pooled = std::move(read.pooled);
   reading.unknown_words = state_->words.unknown_words(prompt);
   reading.cut = read.cut;
-  reading.invalid = read.invalid;
+  reading.invalid = text::decode_utf8(prompt).invalid;
   return reading;
 }
 

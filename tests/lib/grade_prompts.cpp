@@ -28,7 +28,7 @@
 #include <vector>
 
 #include "nonlocal/frame_grader.h"
-#include "nonlocal/text_encoder.h"
+#include "nonlocal/prompt_reader.h"
 
 namespace {
 
@@ -269,6 +269,17 @@ struct Expectation {
   int sign = 1;
 };
 
+std::vector<Lab> labs_of(const std::vector<Subject>& subjects) {
+  std::vector<Lab> labs;
+  for (const Subject& s : subjects) {
+    Lab& lab = labs.emplace_back();
+    for (const Pixel& p : s.pixels) {
+      lab.push_back(p.lab);
+    }
+  }
+  return labs;
+}
+
 // ---------------------------------------------------------------------------------------------- the model
 
 struct Graded {
@@ -278,12 +289,14 @@ struct Graded {
 
 class Model {
  public:
-  explicit Model(const std::string& path) : encoder_(path), model_(path) {}
+  explicit Model(const std::string& path) : reader_(path) {}
 
   Graded grade(const std::string& prompt, std::vector<Subject>& subjects) {
-    TextEmbedding text = encoder_.encode(prompt);
-    const auto count = static_cast<int>(text.ids.size());
-    const CrossAttentionFilter filter(model_, ConstMatrix{text.tokens.data(), count, text.width, text.width});
+    const PromptReading read = reader_.read(prompt);
+    if (!read.filter) {
+      return {.labs = labs_of(subjects)};
+    }
+    const CrossAttentionFilter& filter = *read.filter;
     const auto look = GradeLook::bake(filter, ColourFormat{});
     Graded graded;
     for (Subject& s : subjects) {
@@ -298,21 +311,9 @@ class Model {
   }
 
  private:
-  TextEncoder encoder_;
-  CrossAttentionModel model_;
+  PromptReader reader_;
   FrameGrader grader_, baker_;
 };
-
-std::vector<Lab> labs_of(const std::vector<Subject>& subjects) {
-  std::vector<Lab> labs;
-  for (const Subject& s : subjects) {
-    Lab& lab = labs.emplace_back();
-    for (const Pixel& p : s.pixels) {
-      lab.push_back(p.lab);
-    }
-  }
-  return labs;
-}
 
 // CIE 1976, mean over all pixels.
 double difference(const std::vector<Lab>& a, const std::vector<Lab>& b) {

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """What the bundled model `grade` is trained with: grade_training.py TOKENIZER_IDS MODEL
 
-Its tokenizer is the library's, edits stay within range and leave alone what they should, tone curves rise, and what is trained
-is the filter that the file describes."""
+Its tokenizer is the library's, edits stay within range and leave alone what they should, tone curves rise, what is trained is
+the filter that the file describes, and the paraphrases of grade_prompts.jsonl are held out."""
 import random
 import struct
 import subprocess
@@ -22,6 +22,7 @@ import grade_model
 import safetensors
 from grade_edits import row
 from grade_grammar import Grammar
+from grade_phrases import ALL_LOOKS, PHRASES
 from grade_tokenizer import Tokenizer
 
 OTHER_WORDS = ["zebra", "parliament", "trombone"]
@@ -36,7 +37,15 @@ def check_tokenizer(program: str, model: str) -> None:
     tokenizer = Tokenizer([tuple(m.split(" ")) for m in merges])
     assert len(lines) == len(texts)
     for text, line in zip(texts, lines):
-        assert tokenizer.tokens(text.decode(), 10_000) == [int(n) for n in line.split()], text
+        ids = tokenizer.tokens(text.decode(), 10_000)
+        assert ids == [int(n) for n in line.split()], text
+        broken = tokenizer.broken_tokens(text.decode(), 10_000, grammar.rng, 0.3)
+        assert spelt(tokenizer, broken) == spelt(tokenizer, ids), text
+
+
+def spelt(tokenizer: Tokenizer, ids: list[int]) -> str:
+    pieces = {i: piece for piece, i in tokenizer.ids.items()}
+    return "".join(pieces[i] for i in ids)
 
 
 def check_edits() -> None:
@@ -71,7 +80,20 @@ def check_model() -> None:
     assert (plain - model(ids, padding, colours, places)).abs().max() < 1e-5
 
 
+def check_held_out() -> None:
+    """What the suite measures generalisation with is not learned: no phrase of the tables, no sentence."""
+    suites = (Path(__file__).parent / name for name in ("grade_prompts.jsonl", "grade_prompts_unseen.jsonl"))
+    entries = [json.loads(line) for suite in suites for line in suite.read_text().splitlines()]
+    held_out = {entry["prompt"].lower() for entry in entries if entry["kind"] == "paraphrase"}
+    assert len(held_out) >= 80
+    for name in (name for names, _ in ALL_LOOKS + PHRASES for name in names if len(name.split()) > 2):
+        assert not any(name in prompt for prompt in held_out), name
+    grammar = Grammar(random.Random(5), OTHER_WORDS, typos=0.0)
+    assert not held_out & {grammar.sentence()[0].lower() for _ in range(50_000)}
+
+
 check_tokenizer(sys.argv[1], sys.argv[2])
 check_edits()
 check_curves()
+check_held_out()
 check_model()

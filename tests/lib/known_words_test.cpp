@@ -61,6 +61,16 @@ TEST_F(KnownWordsTest, ASlipOfAShortWordIsAnotherWord) {
   EXPECT_EQ(some().unknown_words("worm warn mak"), (Words{"worm", "warn", "mak"}));
 }
 
+TEST_F(KnownWordsTest, SlipsAreUndone) {
+  const KnownWords words = of({{"words", "darker dark darks contrast warmer sunset more it"}});
+  EXPECT_EQ(words.corrected("More CONTARST, darkr  sunset!"), "more contrast, darker sunset!");
+  EXPECT_EQ(words.corrected("wramer sunsett; sunsat"), "warmer sunset; sunset");
+  for (const char* kept : {"Warmer Sunset  ", "wunset", "moer", "zebra", "sunsaat", "", "42 \xff"}) {
+    EXPECT_EQ(words.corrected(kept), kept);
+  }
+  EXPECT_EQ(of({}).corrected("sunst"), "sunst");
+}
+
 TEST_F(KnownWordsTest, NumbersAndSignsAreNoWords) {
   EXPECT_EQ(some().unknown_words("20 %, #42 -> \xf0\x9f\x98\x80 !"), Words{});
   EXPECT_EQ(some().unknown_words(""), Words{});

@@ -22,11 +22,13 @@ from grade_grammar import Grammar, known_words
 from grade_tokenizer import Tokenizer, learn_merges, words_of
 from samples import KODAK_IN_LIVE1
 
-VOCABULARY = 2048
+VOCABULARY = 3072
 # The loss of a sentence, to begin with, and at last. What its error is divided by where nothing is to change, as a root mean
 # square over colours; and up to where errors, over the size of the edit, are squared. With the last ones at once the median of all
 # instructions, which is to do nothing, is learned first, and nothing else for long.
-LEAST_EDITS, WIDTHS = (0.06, 0.025), (1.0, 0.2)
+LEAST_EDITS, WIDTHS = (0.06, 0.035), (1.0, 0.8)
+PROBES_SHARE = 0.7  # of the loss of grade_model.Probes
+EMBEDDING = "text_model.embeddings.token_embedding.weight"
 SETS = ("live1", "mcmaster", "set14")
 
 
@@ -35,6 +37,11 @@ def learn_tokenizer(dictionary: list[str], seed: int) -> Tokenizer:
     counts = Counter(word for _ in range(60_000) for word in words_of(grammar.sentence()[0]))
     counts.update({word: 30 for word in known_words()})
     return Tokenizer(learn_merges(counts, VOCABULARY - 2 * 256 - 2))
+
+
+def with_other_pieces(embedding: Tensor, old: Tokenizer, new: Tokenizer) -> Tensor:
+    """A piece begins as the mean of what it was made of."""
+    return torch.stack([embedding[old.of_piece(piece)].mean(0) for piece in new.ids])
 
 
 class Colours:
@@ -89,61 +96,83 @@ class Training:
         torch.manual_seed(options.seed)
         torch.set_num_threads(options.threads)
         self.words = known_words()
-        dictionary = grade_off_topic.other_words(options.dictionary, self.words)
+        dictionary = grade_off_topic.other_words(options.dictionary, options.wordnet, self.words)
         state = torch.load(options.resume) if options.resume else {}
-        self.tokenizer = Tokenizer(state["merges"]) if state else learn_tokenizer(dictionary, 1)
-        self.model = grade_model.Grade(len(self.tokenizer))
-        decayed = [p for p in self.model.parameters() if p.ndim > 1]
-        others = [p for p in self.model.parameters() if p.ndim <= 1]
+        is_known = state and not options.new_tokens
+        self.tokenizer = Tokenizer(state["merges"]) if is_known else learn_tokenizer(dictionary, 1)
+        self.model, self.probes = grade_model.Grade(len(self.tokenizer)), grade_model.Probes()
+        parameters = [*self.model.parameters(), *self.probes.parameters()]
+        decayed = [p for p in parameters if p.ndim > 1]
+        others = [p for p in parameters if p.ndim <= 1]
         self.optimizer = torch.optim.AdamW([{"params": decayed, "weight_decay": 0.01}, {"params": others, "weight_decay": 0.0}],
-                                           lr=options.rate, betas=(0.9, 0.98))
+                                           lr=options.rate, betas=(0.9, 0.98), foreach=True)
         self.average = {name: t.clone() for name, t in self.model.state_dict().items()}  # over the last steps
         self.steps, self.seconds, self.history, self.waiting = 0, 0.0, [], []
         if state:
+            if is_known:
+                self.optimizer.load_state_dict(state["optimizer"])
+                for group in self.optimizer.param_groups:
+                    group["foreach"] = True
+                self.probes.load_state_dict(state["probes"])
+            else:
+                for weights in (state["model"], state["average"]):
+                    weights[EMBEDDING] = with_other_pieces(weights[EMBEDDING], Tokenizer(state["merges"]), self.tokenizer)
             self.model.load_state_dict(state["model"])
-            self.optimizer.load_state_dict(state["optimizer"])
             self.average, self.steps, self.seconds, self.history = (state[k] for k in ("average", "steps", "seconds", "history"))
+        self.first_step = self.steps
         self.grammar = Grammar(random.Random(options.seed + self.steps), dictionary)
         self.colours = Colours(options.data, options.seed + self.steps)
 
     def batch(self) -> tuple[list[list[int]], list[list[list[float]]]]:
-        """Sentences of like length, four groups of them in turn."""
+        """Sentences of like length, eight groups of them in turn."""
         if not self.waiting:
-            self.grammar.several = 0.5 * max(0.0, 2 * self.begun() - 1)
+            self.grammar.several = 0.45 * max(0.0, 2 * self.begun() - 1)
             self.grammar.places = self.options.places
-            self.grammar.off_topic = 0.08 + 0.08 * max(0.0, 2 * self.progress() - 1)
-            sentences = [self.grammar.sentence() for _ in range(4 * self.options.sentences)]
-            pairs = sorted(((self.tokenizer.tokens(text, grade_model.CONTEXT), edits) for text, edits in sentences), key=lambda p: len(p[0]))
+            self.grammar.off_topic = 0.08 + 0.09 * max(0.0, 2 * self.progress() - 1)
+            sentences = [self.grammar.sentence() for _ in range(8 * self.options.sentences)]
+            pairs = sorted(((self.tokens(text), edits) for text, edits in sentences), key=lambda p: len(p[0]))
             n = self.options.sentences
             self.waiting = [pairs[i : i + n] for i in range(0, len(pairs), n)]
             self.grammar.rng.shuffle(self.waiting)
         return tuple(zip(*self.waiting.pop()))
 
+    def tokens(self, text: str) -> list[int]:
+        rng = self.grammar.rng
+        if rng.random() < self.options.broken:
+            return self.tokenizer.broken_tokens(text, grade_model.CONTEXT, rng, 0.15)
+        return self.tokenizer.tokens(text, grade_model.CONTEXT)
+
     def step(self) -> tuple[float, float]:
         o = self.options
         for group in self.optimizer.param_groups:
-            group["lr"] = o.rate * min(1, (self.steps + 1) / 400, max(0.01, 4 * (1 - self.progress())))
+            group["lr"] = o.rate * min(1, (self.steps + 1 - self.first_step) / 400, max(0.01, 2.5 * (1 - self.progress())))
         tokens, edits = self.batch()
-        colours, places = self.colours.batch(len(tokens), o.colours)
-        target = grade_edits.apply_all(edits, colours, places)
+        half = slice(self.steps % 2, None, 2)  # of the sentences: the filter takes as long as the encoder, and learns from fewer
+        colours, places = self.colours.batch(len(edits[half]), o.colours)
+        target = grade_edits.apply_all(edits[half], colours, places)
+        probed, probed_places = self.probes.batch(len(tokens))
+        probed_target = grade_edits.apply_all(edits, probed, probed_places)
         ids, padding = grade_model.batch_of(tokens)
-        out = self.model(ids, padding, colours, places, o.dropout, o.bf16)
-        each = losses(out, target, colours, self.annealed(LEAST_EDITS), self.annealed(WIDTHS))
-        self.optimizer.zero_grad()
-        each.mean().backward()
+        encoded = self.model.tokens(ids, padding, o.dropout, o.bf16)
+        out = grade_model.folded(self.model.filter, encoded[half], padding[half], colours, places)
+        how = (self.annealed(LEAST_EDITS), self.annealed(WIDTHS))
+        filtered, told = losses(out, target, colours, *how), losses(self.probes(encoded, padding), probed_target, probed, *how)
+        self.optimizer.zero_grad(set_to_none=True)
+        (filtered.mean() + PROBES_SHARE * told.mean()).backward()
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), 20.0)
         self.optimizer.step()
         self.steps += 1
         self.follow()
-        nothing = torch.tensor([not e for e in edits])
-        errors = losses(out.detach(), target, colours, LEAST_EDITS[1], WIDTHS[1])
+        nothing = torch.tensor([not e for e in edits[half]])
+        errors = losses(out.detach(), target, colours, 0.025, 0.2)
         return float(errors[~nothing].mean()), float(errors[nothing].mean())
 
     @torch.no_grad()
     def follow(self) -> None:
-        share = 0.0 if self.steps < 100 else 0.005
-        for name, value in self.model.state_dict().items():
-            self.average[name].lerp_(value, share or 1.0)
+        if self.steps % 4 == 0:
+            share = 1.0 if self.steps < 100 else 0.02
+            for name, value in self.model.state_dict().items():
+                self.average[name].lerp_(value, share)
 
     def begun(self) -> float:
         """0 .. 1 over the first steps."""
@@ -155,7 +184,8 @@ class Training:
         return first * (last / first) ** max(0.0, 2 * self.progress() - 1)
 
     def progress(self) -> float:
-        return min(1.0, self.steps / self.options.steps)
+        o = self.options
+        return min(1.0, self.seconds / 60 / o.minutes if o.minutes else self.steps / o.steps)
 
     def report(self, found: list[tuple[float, float]]) -> None:
         some, nothing = np.nanmean(np.array(found or [(np.nan, np.nan)]), 0)
@@ -167,6 +197,7 @@ class Training:
     def save(self) -> None:
         o = self.options
         state = {"model": self.model.state_dict(), "optimizer": self.optimizer.state_dict(), "average": self.average, "merges": self.tokenizer.merges}
+        state["probes"] = self.probes.state_dict()
         state |= {"steps": self.steps, "seconds": self.seconds, "history": self.history}
         partial = o.out.with_suffix(".partial")
         torch.save(state, partial)
@@ -205,16 +236,20 @@ if __name__ == "__main__":
     parser.add_argument("out", type=Path, metavar="FILE.safetensors")
     parser.add_argument("--data", type=Path, required=True, help="folder with live1, mcmaster, set14")
     parser.add_argument("--dictionary", default="/usr/share/dict/words", help="of English, a word a line (package wamerican)")
+    parser.add_argument("--wordnet", type=Path, default=Path("/usr/share/wordnet"), help="folder of its data files (package wordnet-base)")
     parser.add_argument("--steps", type=int, default=20_000, help="of training, those before --resume included")
+    parser.add_argument("--minutes", type=float, help="of training, those before --resume included: in place of --steps")
     parser.add_argument("--first-steps", type=int, default=3000, help="of them with instructions of mostly one clause")
     parser.add_argument("--places", type=float, default=0.1, help="share of instructions of places alone, which are learned late")
     parser.add_argument("--sentences", type=int, default=64, help="of a step")
-    parser.add_argument("--colours", type=int, default=40, help="of a sentence")
+    parser.add_argument("--colours", type=int, default=24, help="of a sentence")
     parser.add_argument("--rate", type=float, default=1.5e-3)
     parser.add_argument("--dropout", type=float, default=0.0)
     parser.add_argument("--bf16", action="store_true", help="of the encoder's products")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--report", type=float, default=1, help="minutes between reports")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--broken", type=float, default=0.22, help="share of instructions whose words are cut at random")
+    parser.add_argument("--new-tokens", action="store_true", help="learn the tokenizer again, for an extended grammar")
     parser.add_argument("--resume", type=Path, metavar="FILE.checkpoint")
     Training(parser.parse_args()).run()

@@ -5,18 +5,21 @@
 """
 import random
 import re
+from itertools import accumulate
 
 import grade_edits
 from grade_edits import row, scaled
 from grade_off_topic import OffTopic
-from grade_words import (ADJECTIVES, COLOURS, COMPARATIVES, CONCEPTS, HOW_MUCH, HUES, KINDS, LOOKS, PHRASES, PICTURES, REGIONS, hue, tint, words)
+from grade_phrases import ALL_LOOKS, PHRASES
+from grade_words import ADJECTIVES, COLOURS, COMPARATIVES, CONCEPTS, HOW_MUCH, HUES, KINDS, PICTURES, REGIONS, hue, tint, words
 
 Edits = list[list[float]]
 Clause = tuple[str, Edits]
 
+LOOK_WEIGHTS = list(accumulate(len(names) ** 0.6 for names, _ in ALL_LOOKS))  # the more names, the more often
 COLOUR_NAMES = {" ".join(entry.split()[:-1]): entry.split()[-1] for entry in words(COLOURS)}
 PLAIN_COLOURS = words("red, green, blue, yellow, orange, purple, pink, magenta, cyan, teal, turquoise, brown, violet, gold, golden")
-DEEP = row(exposure=-0.35, saturation=0.4)
+DEEP = row(exposure=-0.55, saturation=0.4)
 SEPARATORS = [", ", ", ", ", ", " and ", " and ", ", and ", " then ", ", then ", " but ", ", but ", " with ", "; ", " plus ", " & ", ". ", " also ",
               " while ", ", yet ", " as well as ", " together with ", " "]
 
@@ -61,19 +64,33 @@ COLOUR_FORMS = ["tint it {o}", "colour it {o}", "color it {o}", "paint it {o}", 
                 "push {o}", "everything {o}", "make everything {o}", "flood it with {o}", "{o} colour cast", "light it {o}", "drench it in {o}", "tint {o}",
                 "towards {o}", "go for {o}", "tinted {o}", "{o} lighting", "in {o}", "shades of {o}", "shade it {o}", "make the colours {o}", "tint of {o}",
                 "as seen through {o} glasses", "lit by a {o} lamp", "through a {o} filter", "splash of {o}", "{o} dominates", "a dominant {o}", "{o} everywhere",
-                "stain it {o}", "drown it in {o}", "colour the {p} {o}", "tone it {o}", "colourise it {o}", "{o} toned", "cast {o} over it"]
+                "stain it {o}", "drown it in {o}", "colour the {p} {o}", "tone it {o}", "colourise it {o}", "{o} toned", "cast {o} over it",
+                "{o} coloured", "{o}-coloured", "{o} colored", "{o}-tinted", "{o}ish", "{o}-ish", "{o} hued", "{o} shade", "{o} lens", "{o} gel", "a {o} gel", "a {o} shade", "{o} haze", "a {o} haze",
+                "through {o} glasses", "seen through {o} glass", "{o} sunglasses", "a layer of {o}", "a veil of {o}", "a sheen of {o}", "{o} sheen", "{o} atmosphere", "{o} mood", "{o} world", "{o} palette",
+                "soak it in {o}", "soaked in {o}", "bathed in {o}", "drenched in {o}", "washed in {o}", "dipped in {o}", "dip it in {o}", "steeped in {o}", "glowing {o}", "a {o} shimmer", "turn up the {o}",
+                "boost the {o}", "boost {o}", "increase the {o}", "increase {o}", "raise the {o}", "push the {o}", "push it to {o}", "shift it to {o}", "shift towards {o}", "skew it {o}", "lean it towards {o}",
+                "emphasise {o}", "make it feel {o}", "i want {o}", "i like {o}", "give me {o}", "give it a {o} look", "give it some {o}", "paint everything {o}", "paint it all {o}", "the world in {o}", "think {o}",
+                "the colour of {o}", "let {o} dominate", "throw {o} at it", "throw some {o} at it", "all in {o}", "cover it in {o}", "cover it with {o}", "blend in {o}", "mix in some {o}", "inject some {o}", "suffused with {o}"]
 COLOUR_LESS_FORMS = ["less {o}", "less {o}", "no {o}", "without {o}", "remove the {o} cast", "get rid of the {o} tint", "reduce the {o}", "too {o}",
                      "not so {o}", "take out the {o}", "fewer {o} tones", "neutralise the {o} cast", "make it less {o}", "it is too {o}", "remove {o}",
                      "remove the {o}", "too much {o}", "cut the {o}", "take the {o} out", "away from {o}", "no more {o}", "kill the {o} cast", "lower the {o}",
                      "the {p} is too {o}", "reduce {o}", "not too {o}", "decrease {o}", "correct the {o} cast", "drop the {o}", "with less {o}", "tone down the {o}",
-                     "fix the {o} tint", "less of the {o}", "take some {o} out"]
+                     "fix the {o} tint", "less of the {o}", "take some {o} out", "it has a {o} cast", "there is a {o} cast", "fix the {o} cast", "the {o} is too strong", "the {o} is too much", "too much of {o}", "not so much {o}",
+                     "looks too {o}", "it looks too {o}", "a bit too {o}", "way too {o}", "less of a {o} cast", "less of a {o} tint", "less {o}ish", "remove the {o} tint", "counteract the {o}", "tame the {o}",
+                     "neutralise the {o}", "suppress the {o}", "filter out the {o}", "minus {o}", "{o} down", "pull the {o} down", "dial back the {o}", "turn down the {o}", "i don't like the {o}", "i don't want so much {o}"]
 LOOK_FORMS = ["{l}", "{l}", "{l}", "{l} {k}", "{l} {k}", "make it {l}", "make it look like {l}", "like {l}", "like a {l} {k}", "in the style of {l}", "{l} style", "a {l} {k}",
               "a {l}", "give it a {l} {k}", "turn it into {l}", "apply {l}", "as if it was {l}", "think {l}", "shot at {l}", "inspired by {l}", "the {l} {k}",
               "give the {p} a {l} {k}", "looks like {l}", "as in {l}", "i want a {l} {k}", "{l} please", "do {l}", "add a {l} {k}", "it should look like {l}",
               "{l} scene", "it feels like {l}", "set it in {l}", "with a {l} {k}", "{l} vibes", "reminiscent of {l}", "evoke {l}", "as though it were {l}",
+              "like a {l}", "like the {l}", "like in a {l}", "like in the {l}", "a {l} {d}", "{l} on a {d}", "{l} {f}", "a {l} {f}", "like {l} {f}", "it is {l}", "at {l}", "during {l}",
+              "by {l}", "as if in {l}", "as if it were {l}", "as if we were in {l}", "as though it was a {l}", "feels like {l}", "like something from {l}", "something from {l}", "{l} feeling",
+              "{l} colours", "{l} colors", "{l} light", "{l} mood", "the colours of {l}", "the light of {l}", "in {l} light", "the atmosphere of {l}", "a hint of {l}", "give it the {l} treatment",
+              "channel {l}", "a scene from {l}", "{l} it", "very {l}", "{l} kind of {k}", "that {l} {k}", "those {l} vibes", "some {l} vibes", "give me {l}", "give me that {l} {k}",
+              "we are in {l}", "it's {l}", "put us in {l}", "take me to {l}", "make me think of {l}", "lit by {l}", "lit like {l}", "graded like {l}", "colours like {l}",
+              "i'd love a {l} {k}", "i would love {l}", "let's go for {l}", "could this be {l}", "what about {l}", "how about {l}", "can it be {l}", "can you make it {l}", "with the {l} {k}",
               "straight out of {l}", "transport us to {l}", "make it feel like {l}", "remind me of {l}", "imagine {l}", "make the {p} look like {l}", "more {l}",
               "full of {l}", "filmed during {l}", "taken in {l}", "something like {l}", "this should feel {l}", "go {l}", "turn the {p} {l}", "as {l}"]
-LOOK_LESS_FORMS = ["no {l}", "not {l}", "without the {l} {k}", "less {l}", "don't make it {l}", "do not use a {l} {k}", "not a {l} {k}", "anything but {l}",
+LOOK_LESS_FORMS = ["no {l}", "not {l}", "without the {l} {k}", "less {l}", "don't make it {l}", "do not use a {l} {k}", "not a {l} {k}", "anything but {l}", "please no {l}", "don't go for {l}", "nothing {l}",
                    "no {l} {k}", "don't make it look like {l}"]
 REGION_FORMS = ["{c} {r}", "{c} {r}", "{a} {r}", "make the {r} {c}", "make the {r} {a}", "{v} the {r}", "{v} the {r}", "{c} in the {r}", "{c} at the {r}", "the {r} should be {c}", "{r} {c}",
                 "{c} around the {r}", "{c} towards the {r}", "more {n} in the {r}", "{v} only the {r}", "a {c} {r}", "the {r} {c}", "{v} {r}", "with {c} {r}",
@@ -87,6 +104,25 @@ COLOUR_REGION_FORMS = ["{o} {r}", "{o} {r}", "make the {r} {o}", "tint the {r} {
                        "{d} {r}", "make the {r} {d}", "a {d} {r}", "a {o} {r}", "the {r} {d}", "more {o} in the {r}", "{o} towards the {r}"]
 KEEP_FORMS = ["everything black and white but the {h}", "black and white except the {h}", "keep only the {h} in colour", "only the {h} in colour",
               "everything grey except {h}", "selective colour {h}", "desaturate everything but the {h}", "leave only the {h} coloured", "monochrome except for {h}"]
+EVERYTHING_BUT_FORMS = ["{v} everything but the {r}", "{v} everything except the {r}", "make everything but the {r} {c}", "{c} except for the {r}", "{c} everywhere except the {r}",
+                        "{v} all except the {r}", "{c} all around the {r}", "{v} everything around the {r}", "{c} outside the {r}", "everything but the {r} {c}", "leave the {r}, {v} the rest"]
+OPPOSITES = {"edges": "centre", "centre": "edges", "corners": "centre", "top": "bottom", "bottom": "top", "left": "right", "right": "left", "sides": "centre",
+             "shadows": "highlights", "highlights": "shadows"}
+GRADIENT_FORMS = ["from {a} {r} to {b} {s}", "{a} {r} to {b} {s}", "{a} {r} and {b} {s}", "{a} {r}, {b} {s}", "{a} {r} {b} {s}", "gradient from {a} {r} to {b} {s}", "{a} on the {r}, {b} on the {s}",
+                  "{a} at the {r} and {b} at the {s}", "{a} in the {r}, {b} in the {s}", "the {r} {a}, the {s} {b}", "the {r} {a} and the {s} {b}", "make the {r} {a} and the {s} {b}", "{r} {a}, {s} {b}",
+                  "{r} {a} and {s} {b}", "{r} towards {a}, {s} towards {b}", "{r} to {a} and {s} to {b}", "push {r} to {a} and {s} to {b}", "push the {r} towards {a} and the {s} towards {b}",
+                  "tint the {r} {a} and the {s} {b}", "{a} in the {r} and {b} in the {s}", "{a} {r} with {b} {s}", "{a} {r} but {b} {s}", "{a} into the {r}, {b} into the {s}"]
+NUMBER_FORMS = ["{n} {s}{p}{e}", "{s}{p}{e} {n}", "{n}: {s}{p}{e}", "{n} {s}{p}", "{n} by {s}{p}{e}", "change {n} by {s}{p}{e}", "set {n} to {s}{p}", "{n}={s}{p}"]
+TIMES_MORE_FORMS = ["twice as {a}", "two times as {a}", "double the {n}", "double {n}", "{n} doubled", "three times the {n}", "twice the {n}", "{n} x 2", "twice as much {n}", "triple the {n}"]
+TIMES_LESS_FORMS = ["half as {a}", "half the {n}", "halve the {n}", "{n} halved", "only half the {n}", "half as much {n}", "cut the {n} in half", "{n} at half", "a third of the {n}"]
+RATHER_FORMS = ["not {b} but {a}", "{a} instead of {b}", "{a}, not {b}", "{a} rather than {b}", "rather {a} than {b}", "don't make it {b}, make it {a}", "it should be {a}, not {b}", "instead of {b} make it {a}",
+                "i said {a}, not {b}", "more {a} than {b}", "{a} but not {b}", "{a} without being {b}"]
+DAYS = ["day", "night", "morning", "evening", "afternoon", "monday", "tuesday", "sunday", "friday night", "saturday morning", "weekend", "monday morning", "sunday afternoon", "day in town"]
+FILLERS = ["in the city", "by the window", "on a monday", "in a small town", "with friends", "of my childhood", "somewhere far away", "from a movie", "in a film", "at home", "by the sea", "on the road", "like in the movies",
+           "in the street", "out there", "in the old town", "for a music video", "for my channel", "for a wedding", "for instagram", "vibes only", "all over", "all the way", "right now", "through and through", "everywhere",
+           "to the max", "kind of thing", "or something", "or so", "sort of", "i guess", "you know", "would be nice", "would be great", "wouldn't hurt", "if you can", "as usual", "of sorts"]
+SPELLINGS = [("colour", "color"), ("grey", "gray"), ("centre", "center"), ("neutralise", "neutralize"), ("emphasise", "emphasize"), ("cosy", "cozy"), ("cosier", "cozier"), ("technicolour", "technicolor"),
+             ("it is ", "it's "), ("do not ", "don't "), ("don't ", "dont "), (" and ", " & "), ("very ", "v "), ("tones", "tone"), ("vivid", "vibrant"), (" look", " looks"), ("picture", "pic")]
 BEFORE = ["please ", "can you ", "could you please ", "i want you to ", "now ", "ok, ", "hey ", "could you ", "would you ", "i'd like you to ", "just ", "let's ", "maybe ", "go and ",
           "hi, ", "so ", "and ", "then ", "please, "]
 AFTER = [" please", " thanks", " for me", ".", ".", "!", " ...", " now", " if possible", " thank you", "!!", " :)", " here", " ok?", "?", " today", " this time", " a notch"]
@@ -95,21 +131,22 @@ NEIGHBOURS = {c: near for c, near in zip("qwertyuiopasdfghjklzxcvbnm", "wa qeas 
 
 
 class Grammar:
-    def __init__(self, rng: random.Random, other_words: list[str], off_topic: float = 0.2, typos: float = 0.18):
+    def __init__(self, rng: random.Random, other_words: list[str], off_topic: float = 0.2, typos: float = 0.25):
         self.rng, self.off_topic, self.typos = rng, off_topic, typos
         self.places = 0.0  # share of instructions that say no more than how light or warm a place is to be
         self.several = 1.0  # 0: instructions have one clause; 1: as many as they will
-        self.other = OffTopic(rng, other_words)
+        asked_for = {name for names, _ in ALL_LOOKS for name in names} | COLOUR_NAMES.keys()
+        self.other = OffTopic(rng, other_words, asked_for)
 
     def sentence(self) -> Clause:
         text, edits = self.other.sentence() if self.rng.random() < self.off_topic else self.instruction()
-        return self.misspelt(text), edits
+        return self.misspelt(self.respelt(text)), edits
 
     def instruction(self) -> Clause:
         r = self.rng
         if r.random() < self.places:
             return self.of_place()
-        if r.random() < 0.12:
+        if r.random() < 0.32:
             return self.short()
         clauses = [self.clause() for _ in range(r.choices((1, 2, 3, 4), (46, 36, 13, 5))[0] if r.random() < self.several else 1)]
         text = clauses[0][0]
@@ -127,9 +164,8 @@ class Grammar:
         kind = r.random()
         if kind < 0.15:
             return self.of_region()
-        if kind < 0.45:
-            names, edits = r.choice(LOOKS)
-            return r.choice(names), edits
+        if kind < 0.5:
+            return self.some_look()
         if kind < 0.6:
             name, colour = self.some_colour()
             if r.random() < 0.5:
@@ -138,19 +174,20 @@ class Grammar:
             return r.choice(("less ", "no ", "less ", "not so ", "too ")) + name, [row(**away), row(saturation=-0.6, **hue(colour))]
         concept = self.some_concept()
         if kind < 0.8:
-            return r.choice(concept.adjectives + concept.comparatives), concept.more
+            return self.comparative_of(concept) if r.random() < 0.5 else r.choice(concept.adjectives), concept.more
         less = r.choice(("less {a}", "not so {a}", "not too {a}", "too {a}", "less {n}", "reduce the {n}", "no {n}", "less {n}", "it's too {a}", "the {p} is too {a}"))
         return self.fill(less, a=r.choice(concept.adjectives), n=r.choice(concept.nouns)), concept.less
 
     def clause(self) -> Clause:
-        kinds = (self.of_concept, self.of_colour, self.of_look, self.of_region, self.of_colour_region, self.stacked, self.nothing, self.keep_hue, self.of_phrase)
-        return self.rng.choices(kinds, (24, 12, 20, 30, 8, 4, 4, 1.5, 5))[0]()
+        kinds = (self.of_concept, self.of_colour, self.of_look, self.of_region, self.of_colour_region, self.stacked, self.nothing, self.keep_hue, self.of_phrase,
+                 self.everything_but, self.gradient, self.by_number, self.rather, self.coordinated)
+        return self.rng.choices(kinds, (21, 12, 24, 24, 9, 7, 4, 1.5, 13, 1.5, 7, 2, 1.5, 6))[0]()
 
     # ---- parts
 
     def fill(self, form: str, **parts: str) -> str:
         r = self.rng
-        text = form.format(p=self.picture(), k=r.choice(KINDS), **parts)
+        text = form.format(**{"p": self.picture(), "k": r.choice(KINDS), "d": r.choice(DAYS), "f": r.choice(FILLERS), **parts})
         return re.sub(r"\ba (?=[aeiou])", "an " if r.random() < 0.8 else "a ", text)
 
     def picture(self) -> str:
@@ -177,6 +214,14 @@ class Grammar:
             return how + text, factor
         return f"{text}{self.rng.choice((' ', ' ', ', ', ', but only ', ', just ')) if factor < 1 else ' '}{how.strip()}", factor
 
+    def comparative_of(self, concept) -> str:
+        r = self.rng
+        return f"more {r.choice(concept.adjectives)}" if r.random() < 0.2 else r.choice(concept.comparatives)
+
+    def some_look(self) -> Clause:
+        names, edits = self.rng.choices(ALL_LOOKS, cum_weights=LOOK_WEIGHTS)[0]
+        return self.rng.choice(names[:6] if self.rng.random() < 0.25 else names), edits
+
     def adjective_of(self, concept, how: str) -> str:
         return how + self.rng.choice(concept.adjectives)
 
@@ -190,7 +235,7 @@ class Grammar:
         if kind < 0.24:
             text, edits = self.fill(r.choice(ADJECTIVE_FORMS), a=self.adjective_of(concept, how)), concept.more
         elif kind < 0.45:
-            text, edits = self.fill(r.choice(COMPARATIVE_FORMS), c=how + r.choice(concept.comparatives)), concept.more
+            text, edits = self.fill(r.choice(COMPARATIVE_FORMS), c=how + self.comparative_of(concept)), concept.more
         elif kind < 0.62:
             text, factor = self.with_amount(self.fill(r.choice(VERB_FORMS), v=r.choice(concept.verbs)), False)
             edits = concept.more
@@ -244,8 +289,7 @@ class Grammar:
 
     def of_look(self) -> Clause:
         r = self.rng
-        names, edits = r.choice(LOOKS)
-        name = names[0] if r.random() < 0.15 else r.choice(names)
+        name, edits = self.some_look()
         kind = r.random()
         if kind < 0.06:
             return self.fill(r.choice(LOOK_LESS_FORMS), l=name), []
@@ -257,17 +301,16 @@ class Grammar:
             colour, value = self.some_colour()
             return self.fill(r.choice(LOOK_FORMS), l=f"{colour} {name}"), edits + [scaled(row(**tint(value)), 0.7)]
         how, factor = self.amount()
+        if kind < 0.35:
+            second, more = self.some_look()
+            return self.fill(r.choice(LOOK_FORMS), l=name + r.choice((", ", " ", " and ", " meets ", " with a hint of ")) + second), edits + more
         return self.fill(r.choice(LOOK_FORMS), l=how + name), [scaled(e, min(factor, 1.6)) for e in edits]
 
     def of_region(self) -> Clause:
         """A concept at a place, of a tone, or of a hue."""
         r = self.rng
         if r.random() < 0.3:
-            colour = r.choice(list(HUES))
-            where, region, strength = r.choice(words(HUES[colour])), hue(colour), 1.3
-            if r.random() < 0.3:
-                name = r.choice(PLAIN_COLOURS)
-                where, region = r.choice((f"{name} parts", f"{name} tones", f"{name} areas", f"{name} colours")), hue(COLOUR_NAMES[name])
+            where, region, strength = self.some_hue()
             concept = r.choice([c for i, c in enumerate(CONCEPTS) if i in (0, 1, 4, 5, 6, 7, 8)])
             if r.random() < 0.25:
                 return self.deep(where, region)
@@ -284,6 +327,106 @@ class Grammar:
                              n=r.choice(concept.nouns), r=where)
             edits, factor = concept.more, factor if "{c}" in form or "{a}" in form else 1.0
         return text, [grade_edits.in_region(scaled(e, factor * strength), region) for e in edits]
+
+    def some_hue(self) -> tuple[str, dict[str, float], float]:
+        r = self.rng
+        if r.random() < 0.3:
+            name = r.choice(PLAIN_COLOURS)
+            return r.choice((f"{name} parts", f"{name} tones", f"{name} areas", f"{name} colours", f"{name} things", f"{name} hues")), hue(COLOUR_NAMES[name]), 1.5
+        colour = r.choice(list(HUES))
+        names = words(HUES[colour])
+        return names[0] if r.random() < 0.3 else r.choice(names), hue(colour), 1.5
+
+    def everything_but(self) -> Clause:
+        """ "darken everything except the middle" """
+        r = self.rng
+        concept = r.choice(CONCEPTS[:9])
+        where, region, _ = self.some_hue() if r.random() < 0.3 else self.place_or_tone()
+        if "hue" in region:
+            region["hue"] = -1.0
+        else:
+            (kind, number), = region.items()
+            names = grade_edits.PLACES if kind == "place" else grade_edits.TONES
+            opposite = OPPOSITES.get(names[int(number)])
+            if opposite is None:
+                return self.of_region()
+            region = {kind: float(names.index(opposite))}
+        text = self.fill(r.choice(EVERYTHING_BUT_FORMS), v=r.choice(concept.verbs).removesuffix(" of"), c=self.comparative_of(concept), r=where)
+        return text, [grade_edits.in_region(scaled(e, 1.2), region) for e in concept.more]
+
+    def gradient(self) -> Clause:
+        """ "warm left, cold right" """
+        r = self.rng
+        pair = r.choice((("top", "bottom"), ("left", "right"), ("edges", "centre"), ("shadows", "highlights"), ("shadows", "highlights"), ("shadows", "highlights"), ("corners", "centre")))
+        kind = "tone" if pair[0] == "shadows" else "place"
+        names = grade_edits.PLACES if kind == "place" else grade_edits.TONES
+        pair = pair if r.random() < 0.5 else pair[::-1]
+        wheres = [r.choice(words(REGIONS[kind, name])) for name in pair]
+        whats, edits = [], []
+        are_colours = r.random() < 0.65
+        for name in pair:
+            if are_colours:
+                what, colour = self.some_colour()
+                more = [row(**tint(colour))]
+            else:
+                concept = r.choice([CONCEPTS[i] for i in (0, 1, 4, 5, 7, 8)])
+                what, more = r.choice(concept.adjectives + concept.comparatives), concept.more
+            whats.append(what)
+            edits += [grade_edits.in_region(scaled(e, 1.25), {kind: float(names.index(name))}) for e in more]
+        return r.choice(GRADIENT_FORMS).format(a=whats[0], b=whats[1], r=wheres[0], s=wheres[1]), edits
+
+    def coordinated(self) -> Clause:
+        """ "more contrast and saturation", "brighter and bluer edges", "darken the top and the corners" """
+        r = self.rng
+        both = r.choice((" and ", " and ", ", ", " & ", " and "))
+        one, other = r.sample(CONCEPTS[:9], 2)
+        kind = r.random()
+        if kind < 0.4:
+            more = r.random() < 0.6
+            text = self.fill(r.choice(NOUN_FORMS if more else NOUN_LESS_FORMS), n=r.choice(one.nouns) + both + r.choice(other.nouns))
+            return text, one.more + other.more if more else one.less + other.less
+        if kind < 0.55:
+            text = self.fill(r.choice(ADJECTIVE_LESS_FORMS), a=r.choice(one.adjectives) + r.choice((both, " and less ", " or ")) + r.choice(other.adjectives))
+            return text, one.less + other.less
+        if kind < 0.75:
+            what, edits = self.comparative_of(other), other.more
+            if r.random() < 0.4:
+                name = r.choice(list(COMPARATIVES))
+                what, edits = COMPARATIVES[name], [row(**tint(COLOUR_NAMES[name]))]
+            where, region, _ = self.place_or_tone() if r.random() < 0.5 else ("", {}, 1.0)
+            text = f"{self.comparative_of(one)}{both}{what}"
+            text = f"{text} {where}" if where else self.fill(r.choice(COMPARATIVE_FORMS), c=text)
+            return text, [grade_edits.in_region(e, region) for e in one.more + edits]
+        (where, region, _), (there, second, _) = self.place_or_tone(), self.place_or_tone()
+        what = f"{r.choice(one.verbs).removesuffix(' of')} the" if r.random() < 0.5 else self.comparative_of(one)
+        return f"{what} {where}{both}{there}", [grade_edits.in_region(scaled(e, 1.2), at) for at in (region, second) for e in one.more]
+
+    def by_number(self) -> Clause:
+        """ "saturation +20 %", "half the contrast" """
+        r = self.rng
+        concept = r.choice([CONCEPTS[i] for i in (0, 2, 4, 6, 7)])
+        noun, adjective = r.choice(concept.nouns), r.choice(concept.adjectives)
+        kind = r.random()
+        if kind < 0.3:
+            more = r.random() < 0.5
+            text = r.choice(TIMES_MORE_FORMS if more else TIMES_LESS_FORMS).format(a=adjective, n=noun)
+            return text, [scaled(e, 1.3) for e in (concept.more if more else concept.less)]
+        number = r.choice((5, 10, 15, 20, 25, 30, 40, 50, 60, 70, 80, 90, 100))
+        edits, factor = concept.more, max(0.3, min(2.0, number / 45))
+        if kind < 0.5:
+            more = r.random() < 0.5
+            name = self.comparative_of(concept) if more else f"less {adjective}"
+            return f"{number}{r.choice(('%', ' %', ' percent', ' per cent'))} {name}", [scaled(e, factor) for e in (edits if more else concept.less)]
+        less = r.random() < 0.5
+        text = r.choice(NUMBER_FORMS[:6]).format(n=noun, s="-" if less else "+", p=number, e=r.choice(("", "", "%", " %")))
+        return text, [scaled(e, factor) for e in (concept.less if less else edits)]
+
+    def rather(self) -> Clause:
+        """ "warm, not cold" """
+        r = self.rng
+        a, b = r.sample(range(9), 2)
+        text = r.choice(RATHER_FORMS).format(a=r.choice(CONCEPTS[a].adjectives), b=r.choice(CONCEPTS[b].adjectives))
+        return text, CONCEPTS[a].more
 
     def of_place(self) -> Clause:
         r = self.rng
@@ -308,7 +451,7 @@ class Grammar:
 
     def of_colour_region(self) -> Clause:
         name, colour = self.some_colour()
-        where, region, strength = self.place_or_tone()
+        where, region, strength = self.place_or_tone() if self.rng.random() < 0.8 else self.some_hue()
         more = self.rng.random() < 0.9
         away = scaled(row(**{k: v for k, v in tint(colour).items() if k != "exposure"}), strength if more else -0.6 * strength)
         form = self.rng.choice(COLOUR_REGION_FORMS if more else ["less {o} in the {r}", "less {o} {r}", "remove the {o} from the {r}", "make the {r} less {o}"])
@@ -335,8 +478,8 @@ class Grammar:
                 parts.append(how + name)
                 edits.append(scaled(row(**tint(colour)), 0.9 * factor))
             else:
-                names, look = r.choice(LOOKS)
-                parts.append(r.choice(names))
+                name, look = self.some_look()
+                parts.append(name)
                 edits += look
         text = r.choice((", ", " and ", " ", " but ")).join(parts[:-1]) + r.choice((" and ", ", ", " ", " but ")) + parts[-1]
         return self.fill(r.choice(ADJECTIVE_FORMS), a=text), edits
@@ -353,7 +496,7 @@ class Grammar:
                          n=r.choice(concept.nouns)), []
 
     def of_phrase(self) -> Clause:
-        phrases, edits = self.rng.choice(PHRASES)
+        phrases, edits = self.rng.choices(PHRASES, [len(phrases) ** 0.5 for phrases, _ in PHRASES])[0]
         return self.rng.choice(phrases), edits
 
     def keep_hue(self) -> Clause:
@@ -361,6 +504,21 @@ class Grammar:
         return self.rng.choice(KEEP_FORMS).format(h=self.rng.choice(words(HUES[colour]))), [row(mono=1.0, **hue(colour, others=True))]
 
     # ---- spelling
+
+    def respelt(self, text: str) -> str:
+        """American, with hyphens, without a space."""
+        r = self.rng
+        for one, other in r.sample(SPELLINGS[:8], 8) if r.random() < 0.35 else ():
+            text = text.replace(one, other)
+        if r.random() < 0.06:
+            one, other = r.choice(SPELLINGS[8:])
+            text = text.replace(one, other)
+        kind = r.random()
+        spaces = [i for i, letter in enumerate(text) if letter == " "]
+        if kind < 0.06 and spaces:
+            i = r.choice(spaces)
+            text = text[:i] + ("-" if kind < 0.03 else "") + text[i + 1 :]
+        return text
 
     def misspelt(self, text: str) -> str:
         if self.rng.random() > self.typos:
@@ -393,9 +551,10 @@ def known_words() -> set[str]:
     texts += [*ADJECTIVES.values(), *COMPARATIVES.values(), "deeper deep deepen richer touch hint bit lots plenty dash tons loads pinch percent by only"]
     for concept in CONCEPTS:
         texts += concept.adjectives + concept.comparatives + concept.verbs + concept.nouns
-    for names, _ in LOOKS + PHRASES:
+    texts += [*DAYS, *FILLERS]
+    for names, _ in ALL_LOOKS + PHRASES:
         texts += names
     for forms in (value for name, value in globals().items() if name.endswith("_FORMS")):
-        texts += [re.sub(r"\{.\}", " ", form) for form in forms]
+        texts += [re.sub(r"\{..?\}", " ", form) for form in forms]
     found = {word for text in texts for word in re.findall(r"[^\W\d_]+", text.lower())}
     return {word for word in found if not re.search(r"\d", word)}

@@ -99,9 +99,35 @@ class Grade(nn.Module):
 
     def forward(self, ids: Tensor, padding: Tensor, colours: Tensor, places: Tensor, dropout: float = 0.0, bf16: bool = False) -> Tensor:
         """ids and padding [B, T], colours [B, N, 3], places [B, N, 2]"""
+        return folded(self.filter, self.tokens(ids, padding, dropout, bf16), padding, colours, places)
+
+    def tokens(self, ids: Tensor, padding: Tensor, dropout: float = 0.0, bf16: bool = False) -> Tensor:
         with torch.cpu.amp.autocast(enabled=bf16, dtype=torch.bfloat16):
-            tokens = self.text_model(ids, padding, dropout)
-        return folded(self.filter, tokens.float(), padding, colours, places)
+            return self.text_model(ids, padding, dropout).float()
+
+
+class Probes(nn.Module):
+    """What an instruction does to a few colours that are always the same, told from the mean of its tokens alone. In training it
+    brings the text encoder the meaning of words without the detour by the filter; it is no part of the model."""
+
+    def __init__(self, number: int = 96):
+        super().__init__()
+        g = torch.Generator().manual_seed(1)
+        grey = torch.rand(number, 1, generator=g)
+        pale = torch.rand(number, 1, generator=g)
+        self.register_buffer("colours", grey + pale * (torch.rand(number, 3, generator=g) - grey))
+        self.register_buffer("places", torch.rand(number, 2, generator=g) * 2 - 1)
+        self.change = nn.Linear(WIDTH, 3 * number)
+        nn.init.zeros_(self.change.weight)
+
+    def forward(self, tokens: Tensor, padding: Tensor) -> Tensor:
+        """[B, number, 3]"""
+        there = (~padding).float()[..., None]
+        mean = (tokens * there).sum(1) / there.sum(1)
+        return self.colours + self.change(mean).unflatten(-1, (-1, 3))
+
+    def batch(self, sentences: int) -> tuple[Tensor, Tensor]:
+        return self.colours.expand(sentences, -1, -1), self.places.expand(sentences, -1, -1)
 
 
 def folded(model: CrossAttentionFilter, tokens: Tensor, padding: Tensor, colours: Tensor, places: Tensor) -> Tensor:

@@ -1,5 +1,10 @@
 """Texts that ask for no grade: the picture stays as it is. grade_grammar.py mixes them in."""
 import random
+from pathlib import Path
+
+# Files of WordNet's lexicographers whose words may well ask for something: attributes, feelings, phenomena, and verbs of weather and
+# of emotion (https://wordnet.princeton.edu/documentation/lexnames5wn).
+MEANINGFUL = {"07", "12", "19", "37", "43"}
 
 THINGS = """dog cat car house tree bird computer keyboard table chair river mountain friend city street train plane guitar piano phone bottle window
 door book letter paper kitchen garden horse cow sheep mouse elephant tiger lion shark whale boat ship bridge tower castle school teacher student doctor
@@ -45,12 +50,14 @@ FORMS = ["the {a} {t} {v} the {t}", "a {t} {v}", "my {t} {v} a {a} {t}", "{t}", 
 
 
 class OffTopic:
-    def __init__(self, rng: random.Random, dictionary: list[str]):
+    def __init__(self, rng: random.Random, dictionary: list[str], asked_for: set[str]):
+        """`asked_for` are names that things may not have: those of looks and colours."""
         self.rng, self.dictionary = rng, dictionary
+        self.things = [thing for thing in THINGS if thing not in asked_for | {"lamp", "light"}]
 
     def thing(self) -> str:
         """ "my dog" """
-        return f"{self.rng.choice(('my', 'the', 'a', 'this', 'our'))} {self.rng.choice(THINGS)}"
+        return f"{self.rng.choice(('my', 'the', 'a', 'this', 'our'))} {self.rng.choice(self.things)}"
 
     def word(self) -> str:
         return self.rng.choice(self.dictionary)
@@ -75,12 +82,26 @@ class OffTopic:
         return (r.choice(EMPTY), []) if kind < 0.9 else (r.choice(ASKED).strip(), [])
 
     def filled(self, part: str) -> str:
-        lists = {"{a}": PLAIN, "{t}": THINGS, "{t}s": THINGS, "{v}": VERBS}
+        lists = {"{a}": PLAIN, "{t}": self.things, "{t}s": self.things, "{v}": VERBS}
         return self.rng.choice(lists[part]) if part in lists else part.replace("{w}", self.word())
 
 
-def other_words(path: str, known: set[str]) -> list[str]:
-    """Words of a dictionary that are not known, nor made of words that are ("warmly")."""
+def related_words(wordnet: Path, known: set[str]) -> set[str]:
+    """Synonyms of known words, and words of what pictures may be like: they are not learned, but not as words that mean nothing either."""
+    related = set()
+    for path in sorted(wordnet.glob("data.*")):
+        for line in path.read_text().splitlines():
+            if line.startswith("  "):  # the licence
+                continue
+            fields = line.split(" ")
+            synonyms = {word.lower().split("(")[0] for word in fields[4 : 4 + 2 * int(fields[3], 16) : 2]}
+            if fields[1] in MEANINGFUL or synonyms & known:
+                related |= synonyms
+    return related
+
+
+def other_words(path: str, wordnet: Path, known: set[str]) -> list[str]:
+    """Words of a dictionary that are not known, nor made of words that are ("warmly"), nor near them in meaning."""
     stems = tuple(word for word in known if len(word) > 3)
-    found = {line.strip().lower() for line in open(path, encoding="utf-8")}
-    return sorted(w for w in found if w.isalpha() and w not in known and len(w) > 2 and not w.startswith(stems))
+    found = {line.strip().lower() for line in open(path, encoding="utf-8")} - known - related_words(wordnet, known)
+    return sorted(w for w in found if w.isalpha() and len(w) > 2 and not w.startswith(stems))

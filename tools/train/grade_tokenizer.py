@@ -1,8 +1,10 @@
 """Byte-pair encoding as lib/include/nonlocal/tokenizer.h has it: its merges from counted words, and its tokenizer.json."""
 import heapq
 import json
+import random
 import re
 from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable
 
 START, END, LAST = "<|startoftext|>", "<|endoftext|>", "</w>"
 WORD = re.compile(r"'s|'t|'re|'ve|'m|'ll|'d|[^\W\d_]+|\d|(?:[^\s\w]|_)+")
@@ -77,25 +79,47 @@ class Tokenizer:
         pieces = [s + end for end in ("", LAST) for s in sorted(BYTES)] + ["".join(m) for m in merges] + [START, END]
         self.merges, self.ids = merges, {piece: i for i, piece in enumerate(dict.fromkeys(pieces))}
         self.ranks = {tuple(pair): rank for rank, pair in enumerate(merges)}
-        self.known: dict[str, list[int]] = {}
+        self.known: dict[str | tuple[str, int], list[int]] = {}
 
     def __len__(self) -> int:
         return len(self.ids)
 
     def tokens(self, text: str, context: int) -> list[int]:
-        ids = [i for word in words_of(text) for i in self.of_word(word)]
-        return [self.ids[START], *ids[: context - 2], self.ids[END]]
+        return self.framed((self.of_word(word) for word in words_of(text)), context)
+
+    def broken_tokens(self, text: str, context: int, rng: random.Random, share: float) -> list[int]:
+        """With that share of merges left out: words in other pieces, as misspelt ones are (BPE-dropout, I. Provilkov et al., ACL 2020)."""
+        return self.framed((self.broken(word, rng, share) for word in words_of(text)), context)
+
+    def broken(self, word: str, rng: random.Random, share: float) -> list[int]:
+        """One of a few ways, since making one takes long."""
+        key = (word, rng.randrange(8))
+        if key not in self.known:
+            self.known[key] = self.of_symbols(symbols_of(word), lambda: rng.random() < share)
+        return self.known[key]
+
+    def framed(self, words: Iterable[list[int]], context: int) -> list[int]:
+        return [self.ids[START], *[i for ids in words for i in ids][: context - 2], self.ids[END]]
 
     def of_word(self, word: str) -> list[int]:
         if word not in self.known:
-            symbols = symbols_of(word)
-            while len(symbols) > 1:
-                best = min(zip(symbols, symbols[1:]), key=lambda pair: self.ranks.get(pair, len(self.ranks)))
-                if best not in self.ranks:
-                    break
-                symbols = merged(symbols, best)
-            self.known[word] = [self.ids[s] for s in symbols]
+            self.known[word] = self.of_symbols(symbols_of(word))
         return self.known[word]
+
+    def of_symbols(self, symbols: list[str], is_left_out: Callable[[], bool] = lambda: False) -> list[int]:
+        while len(symbols) > 1:
+            possible = [pair for pair in zip(symbols, symbols[1:]) if pair in self.ranks and not is_left_out()]
+            if not possible:
+                break
+            symbols = merged(symbols, min(possible, key=self.ranks.__getitem__))
+        return [self.ids[s] for s in symbols]
+
+    def of_piece(self, piece: str) -> list[int]:
+        """Of another tokenizer's piece."""
+        if piece in self.ids:
+            return [self.ids[piece]]
+        letters = list(piece.removesuffix(LAST))
+        return self.of_symbols(letters[:-1] + [letters[-1] + LAST] if piece.endswith(LAST) else letters)
 
     def to_json(self) -> str:
         space = {"type": "Replace", "pattern": {"Regex": "\\s+"}, "content": " "}

@@ -32,39 +32,39 @@ def axis(amounts: dict[str, float], adjectives: str, comparatives: str, verbs: s
 
 CONCEPTS = [
     axis({"exposure": 0.75}, "bright, light, luminous, well lit, radiant, illuminated, brilliant, lit up, high brightness, sunlit, "
-         "glowing, shiny", "brighter, lighter, more exposed, better lit, more luminous, more radiant, clearer",
+         "glowing, shiny, brightening, sunnier looking, well exposed, gleamingly bright, bright as day, strongly lit, lightish, very well lit", "brighter, lighter, more exposed, better lit, more luminous, more radiant, clearer",
          "brighten, lighten, brighten up, lighten up, light up, illuminate, expose up, bump up, relight, lift",
          "brightness, light, exposure, luminosity, illumination, lightness, luminance, radiance"),
     axis({"exposure": -0.8}, "dark, dim, underexposed, shadowy, gloomy, low light, darkened, dimmed, unlit, pitch dark, inky, dusky, "
-         "murky, shady", "darker, dimmer, less exposed, duller, more shadowy, gloomier, more underexposed",
+         "murky, shady, darkish, darkening, sombre and dark, poorly lit, barely lit, nearly black, tenebrous, obscure", "darker, dimmer, less exposed, duller, more shadowy, gloomier, more underexposed",
          "darken, dim, dim down, underexpose, darken down, black out, make dim, shade", "darkness, gloom, dimness, murk"),
     axis({"contrast": 0.6}, "contrasty, punchy, high contrast, crisp, bold, hard, stark, snappy, strong contrast, graphic, defined, "
-         "harsh, contrasted", "more contrasty, punchier, crisper, bolder, harsher, snappier, starker, higher in contrast, harder",
+         "harsh, contrasted, strong, edgy, sharply contrasted, high in contrast, dynamic, hard edged, heavily contrasted", "more contrasty, punchier, crisper, bolder, harsher, snappier, starker, higher in contrast, harder",
          "punch up, add punch to, increase the contrast of, boost the contrast of, contrast", "contrast, punch, contrasts, "
          "dynamic range, depth, tonal contrast, bite, definition"),
-    axis({"contrast": -0.6}, "flat, soft, low contrast, gentle, smooth, even, flattened, mellow, softened, delicate",
+    axis({"contrast": -0.6}, "flat, soft, low contrast, gentle, smooth, even, flattened, mellow, softened, delicate, low in contrast, softish, contrastless, diffuse, tender, subtle",
          "flatter, softer, less contrasty, gentler, smoother, mellower, lower in contrast", "flatten, soften, "
          "lower the contrast of, reduce the contrast of, decrease the contrast of, even out, mellow", "softness, flatness, "
          "smoothness, gentleness"),
     axis({"saturation": 0.45, "vibrance": 0.2}, "saturated, colourful, colorful, vivid, rich, intense, lively, juicy, lush, "
-         "highly saturated, bold coloured, brightly coloured, richly coloured, full of colour, candy coloured, chromatic",
+         "highly saturated, bold coloured, brightly coloured, richly coloured, full of colour, candy coloured, chromatic, deeply coloured, strongly coloured, intensely coloured, multicoloured, flamboyant, exuberant, ripe, fruity, opulent in colour, full bodied",
          "more saturated, more colourful, more colorful, richer, more vivid, livelier, more intense, lusher",
          "saturate, intensify, enrich, boost the saturation of, boost the colours of, increase the saturation of, enliven, "
          "pump up the colours of", "saturation, colour, color, colours, colors, colour intensity, chroma, colourfulness, "
          "vividness, richness, intensity, color saturation"),
     axis({"saturation": -0.6}, "desaturated, colourless, washed out, muted, dull, subdued, drab, pale, undersaturated, bland, "
-         "understated, low saturation, drained, lifeless, bleak, ashen, dusty", "less saturated, duller, paler, more muted, "
+         "understated, low saturation, drained, lifeless, bleak, ashen, desaturating, low in saturation, discoloured, weakly coloured, toned down, insipid, faint, sallow, colour drained", "less saturated, duller, paler, more muted, "
          "less colourful, less colorful, less vivid, drabber, more subdued, blander, more desaturated",
          "desaturate, mute, wash out, tone down, drain, drain the colour from, subdue, bleach, tone down the colours of, "
          "take the colour out of, calm down", "desaturation, paleness, dullness, drabness"),
-    axis({"vibrance": 0.8, "saturation": 0.1}, "vibrant, poppy, popping, zingy, energetic, eye catching",
+    axis({"vibrance": 0.8, "saturation": 0.1}, "vibrant, poppy, popping, zingy, energetic, eye catching, dazzlingly colourful, sparkling with colour, bursting, spirited, peppy",
          "more vibrant, poppier, zingier", "pop, make pop, pep up, perk up, jazz up", "vibrance, vibrancy, pop, zing, pep, zest, oomph"),
     axis({"temperature": 0.16}, "warm, toasty, cosy, cozy, heated, tungsten, warm toned, hot, warmish, sun kissed, balmy, lukewarm, "
-         "sultry, warm tinted", "warmer, cosier, cozier, hotter, toastier, less cold, less cool, less chilly",
+         "sultry, warm tinted, warming, warmly lit, warmly toned, warm lit, snug and warm, mellow and warm, summery warm, glowing warm", "warmer, cosier, cozier, hotter, toastier, less cold, less cool, less chilly",
          "warm, warm up, heat up, add warmth to, increase the temperature of, raise the temperature of, raise the colour temperature of",
          "warmth, heat, warmness, colour temperature, temperature, cosiness, coziness, color temperature, hotness, glow"),
     axis({"temperature": -0.17}, "cool, cold, chilly, cool toned, chilled, coldish, coolish, clinical, cold tinted, freezing, frigid, "
-         "nippy, crisp and cold", "cooler, colder, chillier, less warm, less hot, icier, frostier",
+         "nippy, crisp and cold, cooling, cool lit, coldly lit, bitterly cold, ice cold, bluish cold, cool tinted, unheated, wintry cold, cold toned", "cooler, colder, chillier, less warm, less hot, icier, frostier",
          "cool, cool down, chill, cool off, decrease the temperature of, lower the temperature of, lower the colour temperature of, "
          "make cold", "coldness, coolness, chill, cold, frost, cool"),
     axis({"magenta": 0.1}, "tinted magenta, magenta shifted", "less green tinted, more magenta", "shift to magenta, push to magenta",
@@ -182,8 +182,8 @@ LOOKS = [
          "starry night, nocturnal, moon, moonshine, nightly, nocturne, late night",
          row(exposure=-1.2, saturation=-0.55, contrast=0.15, **split("1030b0", "90b0f0", 0.06))),
     look("vintage, retro, nostalgic, old photo, seventies, 70s, sixties, 60s, polaroid, old fashioned, antique, old school, aged, "
-         "analog, analogue, old film, super 8, yesteryear, old timey, instagram, memories, bygone, throwback, old photograph, grandma's photo album",
-         row(temperature=0.08, saturation=-0.3, contrast=-0.15, fade=0.1, **split("605040", "f0c870", 0.04))),
+         "analog, analogue, old film, super 8, yesteryear, old timey, instagram, memories, bygone, throwback, old photograph, photo album",
+         row(temperature=0.05, saturation=-0.65, contrast=-0.15, fade=0.11, **split("605040", "f0c870", 0.03))),
     look("noir, film noir, detective movie, hard boiled, gangster movie, german expressionism, 1940s detective, 40s crime movie",
          row(mono=1.0, contrast=0.7, exposure=-0.35), row(place="edges", exposure=-0.6)),
     look("black and white, monochrome, greyscale, grayscale, b&w, bw, b / w, without colour, without color, no colour, no color, no colours, "
@@ -286,24 +286,6 @@ LOOKS += [
     look("glamour shot, magazine cover, fashion, vogue, editorial, advertising, commercial, beauty shot", row(contrast=0.35, exposure=0.2, saturation=0.1)),
     look("newspaper, newsreel, old newsreel, silent movie, silent film, charlie chaplin, photocopy, pencil drawing, charcoal, ink, x ray", row(mono=1.0, contrast=0.45)),
     look("vhs, old tv, camcorder, eighties, 80s, nineties, 90s home video, 90s, video tape, webcam", row(saturation=-0.1, contrast=-0.2, fade=0.07, tint_a=0.015, tint_b=-0.015)),
-]
-BRIGHT, DARK, CONTRASTY, _, SATURATED, PALE, _, WARM, COLD = (concept.more for concept in CONCEPTS[:9])
-PHRASES = [  # what people say besides
-    (words("can't see a thing, hard to see, hardly visible, where is the light, switch the lights on, turn the lights on, let the sun in, let some light in, more daylight, lights on, "
-           "open the curtains, needs a lamp, needs sun, like at noon, it's pitch black in here, add a lamp, shed some light on it, i can't make out anything, needs more exposure"), BRIGHT),
-    (words("it is dazzling, it's glaring, too much glare, blown out, it is overexposed, overexposed, turn off the lights, lights off, lights out, switch the lights off, turn day into night, "
-           "draw the curtains, less glare, sunglasses, put sunglasses on it, as if the lamp was off, like in a cinema hall, tone the light down, stop it down, swallowed by darkness"), DARK),
-    (words("looks boring, the colours look dead, make the colours sing, make the colours shout, let the colours shine, wake the colours up, colours on steroids, colour explosion, an explosion of colour, "
-           "breathe life into it, bring it to life, make the colours stand out, it looks lifeless, it is colourless, the colours are faded, where did the colour go, full colour, it looks pale, "
-           "more juice, turn the colours up, colours up, colour up, louder colours, loud colours, colours to the max"), SATURATED),
-    (words("too garish, garish, too loud, the colours are screaming, the colours hurt, gaudy, calm the colours, quieter colours, less loud, colours down, colour down, it looks oversaturated, oversaturated, "
-           "too much colour, drain the colours, suck the colour out, strip the colour, rein in the colours, colours less intense, understated colours, quiet colours, as if washed too often"), PALE),
-    (words("looks flat, it is flat, it looks dull and flat, make it stand out, more separation, needs more bite, deep blacks and bright whites, separate light and dark, blacker blacks and whiter whites, "
-           "more impact, with impact, hit me, jump out, it lacks punch"), CONTRASTY),
-    (words("it feels cold, feels chilly, it looks cold, i am freezing, turn on the heating, light a fire, like by a stove, wrapped in a blanket, snug, like hot chocolate, like tea by the oven, "
-           "as if the heating was on, make me sweat, less wintry, it is too blue and cold, cuddly, homely, like honey in the sun, inviting, fall sunlight"), WARM),
-    (words("too hot, it feels hot, it looks like a sauna, turn off the heating, put it in the fridge, like a fridge, like in a freezer, turn on the air conditioning, air conditioned, make me shiver, "
-           "shivering, ice in the veins, less sunny, a cold breeze, breezy, refreshing, arctic wind, like steel"), COLD),
 ]
 
 HOW_MUCH = {  # before what they say of

@@ -22,10 +22,10 @@ namespace nonlocal {
 
 struct GradeLookParameters {
   // For filters that know places, how far the sampling may be from the filter: the root mean square of the
-  // error at random colours and places, in 8-bit code values, 0.02 to 10; 0.7 are 51 dB. The coarsest
+  // error at random colours and places, in 8-bit code values, 0.02 to 10; 0.6 are 53 dB. The coarsest
   // sampling that is near enough is taken, else the nearest: 17 colours an axis at 9 x 5, 17 x 9 or 33 x 17
   // places, 33 at 9 x 5. Filters that do not know places have 33.
-  double tolerance = 0.7;
+  double tolerance = 0.6;
   int threads = 0;  // 0: as many as the machine has; the look does not depend on it
 };
 

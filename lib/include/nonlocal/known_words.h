@@ -27,6 +27,12 @@ class NONLOCAL_API KnownWords {
   // another one, or two neighbours that changed places. What is not UTF-8 is read as Tokenizer reads it.
   [[nodiscard]] std::vector<std::string> unknown_words(std::string_view prompt) const;
 
+  // The prompt with slips undone, in the tokenizer's normal form: "more contarst" is "more contrast". Of
+  // several words that may be meant, those come first whose letters changed places, then those that miss a
+  // letter, have one too many, or another one. First letters are taken to be right. As it is where no word is
+  // a slip.
+  [[nodiscard]] std::string corrected(std::string_view prompt) const;
+
  private:
   struct State;
   std::shared_ptr<const State> state_;

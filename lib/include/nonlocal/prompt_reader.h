@@ -1,5 +1,6 @@
 // A text becomes a colour filter: what the tokenizer, the text encoder and the cross-attention filter of one
-// model file make of a prompt, in one step.
+// model file make of a prompt, in one step. Slips of words that the model knows are undone before
+// (KnownWords::corrected).
 //
 //   PromptReader reader(find_model("grade"));
 //   const PromptReading read = reader.read("warm sunset, darker edges");
