@@ -2,7 +2,12 @@
 # What the tests of packages share.
 set -euo pipefail
 work=$(mktemp -d "/tmp/nonlocal package.XXXXXX")
-trap 'rm -rf "$work"' EXIT
+started=() # processes that are to end with the test
+clean_up() {
+  [ ${#started[@]} -eq 0 ] || kill "${started[@]}" 2>/dev/null || true
+  rm -rf "$work"
+}
+trap clean_up EXIT
 cd "$work"
 # Nothing but what is installed may be found.
 unset GST_PLUGIN_PATH GST_PLUGIN_PATH_1_0 LD_LIBRARY_PATH PKG_CONFIG_PATH
@@ -16,6 +21,15 @@ fail() {
 must_exist() { # PATTERN...: of files
   local pattern
   for pattern; do compgen -G "$pattern" >/dev/null || fail "nothing is installed as $pattern"; done
+}
+
+# Installs what BUILD_FOLDER holds; the list of installed files that goes with it stays what it was.
+install_into() { # PREFIX; wants build and cmake set
+  # shellcheck disable=SC2154
+  [ ! -e "$build/install_manifest.txt" ] || cp "$build/install_manifest.txt" manifest
+  "$cmake" --install "$build" --prefix "$1" >log || { cat log >&2 && exit 1; }
+  rm -f "$build/install_manifest.txt"
+  [ ! -e manifest ] || cp manifest "$build/install_manifest.txt"
 }
 
 # The element, the program and the pipelines of a tree must work from where they lie.
