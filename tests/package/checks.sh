@@ -24,8 +24,8 @@ must_exist() { # PATTERN...: of files
 }
 
 # Installs what BUILD_FOLDER holds; the list of installed files that goes with it stays what it was.
+# shellcheck disable=SC2154
 install_into() { # PREFIX; wants build and cmake set
-  # shellcheck disable=SC2154
   [ ! -e "$build/install_manifest.txt" ] || cp "$build/install_manifest.txt" manifest
   "$cmake" --install "$build" --prefix "$1" >log || { cat log >&2 && exit 1; }
   rm -f "$build/install_manifest.txt"
