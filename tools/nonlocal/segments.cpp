@@ -71,7 +71,8 @@ std::vector<Segment> cut(const FrameIndex& index, double seconds, const Reach& r
   std::vector<Segment> segments;
   const auto length = static_cast<GstClockTime>(seconds * GST_SECOND);
   while (!index.times.empty()) {
-    const int64_t key = key_for(index, index.times[segment.first] + length, reach.before);
+    const GstClockTime wanted = index.times.front() + segments.size() * length + length;
+    const int64_t key = key_for(index, std::max(wanted, index.times[segment.first] + 1), reach.before);
     if (key == index.frames) break;
     Segment next{.index = segment.index + 1, .first = key + reach.before};
     next.begin = index.times[next.first];

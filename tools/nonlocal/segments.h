@@ -44,10 +44,11 @@ struct Segment {
   }
 };
 
-// What a segment lasts at the least, where the user does not say.
+// What a segment lasts, about, where the user does not say.
 inline constexpr double kSegmentSeconds = 20;
 
-// All of one segment where the frames have no times of their own.
+// Segment n begins from n times `seconds` on at the first frame that a lead-in behind a key frame reaches.
+// All is one segment where the frames have no times of their own.
 std::vector<Segment> cut(const FrameIndex& index, double seconds, const Reach& reach);
 
 // All that says which frames come out.

@@ -39,7 +39,7 @@ void rename_safely(const fs::path& from, const fs::path& to) {
 }
 
 void write_json(const fs::path& path, const json& value) {
-  const fs::path partial = path.string() + "." + std::to_string(getpid()) + ".part";
+  const fs::path partial = path.string() + "." + g_get_host_name() + "." + std::to_string(getpid()) + ".part";
   std::ofstream(partial) << value.dump() << '\n';
   rename_safely(partial, path);
 }
@@ -109,7 +109,8 @@ bool WorkFolder::has(const Segment& segment) const { return fs::exists(path_ / f
 fs::path WorkFolder::coded(const Segment& segment) const { return path_ / file_of(segment, "gdp"); }
 
 fs::path WorkFolder::partial(const Segment& segment) const {
-  return path_ / (file_of(segment, "gdp") + "." + std::to_string(getpid()) + ".part");
+  return path_ /
+         (file_of(segment, "gdp") + "." + g_get_host_name() + "." + std::to_string(getpid()) + ".part");
 }
 
 SegmentReport WorkFolder::report(const Segment& segment) const {
