@@ -51,7 +51,8 @@ const Codec kCodecs[] = {
     {.name = "ffv1",
      .encoder = "avenc_ffv1 slices=4",
      .most_bits = 12,
-     .coded = "video/x-ffv",
+     .coded =
+         "capssetter caps=video/x-ffv,ffversion=1",  // GStreamer 1.22's matroskamux wants it by this name
      .containers = ".mkv"},
     {.name = "prores",
      .encoder = "avenc_prores_ks profile=hq",

@@ -8,10 +8,10 @@
 namespace nonlocal::tools {
 
 struct Codec {
-  std::string name;     // as --codec takes it
-  std::string encoder;  // the element and what is always set on it
+  std::string name;          // as --codec takes it
+  std::string encoder;       // the element and what is always set on it
   std::string quality = {};  // the quality's setting, with %d in its place; empty: it has none
-  int worst = 0;        // quality goes from 0, the best, to this
+  int worst = 0;             // quality goes from 0, the best, to this
   int usual = 0;
   int most_bits = 0;        // of a sample
   bool needs_even = false;  // 4:2:0 only where width and height are even

@@ -1,12 +1,47 @@
 #include "filter_pipeline.h"
 
 #include <algorithm>
+#include <map>
+#include <sstream>
+#include <vector>
+
+#include "orientation.h"
 
 namespace nonlocal::tools {
 namespace {
 
 void add_input(PipelineText& text, const FilterJob& job) {
   text.add("filesrc").property("location", job.input).add("! parsebin name=in");
+}
+
+// videoflip has names of its own.
+std::string flip_of(const std::string& orientation) {
+  const std::map<std::string, std::string> kNames = {{"rotate-90", "90r"},        {"rotate-180", "180"},
+                                                     {"rotate-270", "90l"},       {"flip-rotate-0", "horiz"},
+                                                     {"flip-rotate-90", "ur-ll"}, {"flip-rotate-180", "vert"},
+                                                     {"flip-rotate-270", "ul-lr"}};
+  return kNames.at(orientation);
+}
+
+std::vector<std::string> split(const std::string& text) {
+  std::istringstream in(text);
+  std::vector<std::string> parts;
+  for (std::string part; std::getline(in, part, ':');) parts.push_back(part);
+  return parts;
+}
+
+// x264enc does not pass on what its input says of the mastering display, x264 has its own way to write it.
+// Both have primaries in units of 1/50000 and luminances of 1/10000 cd/m²: GStreamer red, green, blue, white,
+// most, least.
+std::string x264_light_options(const MediaFile& media) {
+  const std::vector<std::string> m = split(media.mastering);
+  if (m.size() != 10) return "";
+  const auto pair = [&](const char* name, size_t i) { return name + ("(" + m[i] + "," + m[i + 1] + ")"); };
+  std::string options =
+      "mastering-display=" + pair("G", 2) + pair("B", 4) + pair("R", 0) + pair("WP", 6) + pair("L", 8);
+  const std::vector<std::string> light = split(media.light_level);
+  if (light.size() == 2) options += ":cll=" + light[0] + "," + light[1];
+  return options;
 }
 
 // From the demuxer to coded frames in the form that muxers take.
@@ -20,7 +55,11 @@ void add_video(PipelineText& text, const FilterJob& job, const MediaFile& media)
     text.add("video/x-raw,format={Y444,Y444_10LE} !");
   // Decoders fill in a guess where the input leaves its colours unsaid, which encoders would write.
   if (media.colour_unknown) text.add("capssetter caps=video/x-raw,colorimetry=0:0:0:0 !");
+  if (!media.orientation.empty() && !says_orientation(job.output))
+    text.add("videoflip video-direction=" + flip_of(media.orientation) + " ! videoconvert !");
   text.add(encoder_of(codec, job.quality)).property("name", kEncoderName);
+  if (codec.name == "h264" && !media.mastering.empty())
+    text.property("option-string", x264_light_options(media));
   text.add("! " + codec.coded);
 }
 
@@ -75,8 +114,7 @@ PipelineText segment_pipeline(const FilterJob& job, const MediaFile& media, cons
 
 PipelineText join_pipeline(const FilterJob& job, const MediaFile& media, const std::string& path) {
   PipelineText text;
-  text.add("appsrc format=time max-bytes=0").property("name", kJoinedName);
-  if (!media.tags.empty()) text.add("! taginject scope=stream").property("tags", media.tags);
+  text.add("appsrc format=time max-bytes=0 handle-segment-change=true").property("name", kJoinedName);
   text.add("! mux.video_0");
   if (!media.audio.empty() || !media.subtitles.empty()) add_input(text, job);
   add_audio(text, media);

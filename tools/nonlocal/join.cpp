@@ -10,6 +10,7 @@
 #include "failure.h"
 #include "filter_pipeline.h"
 #include "gst.h"
+#include "orientation.h"
 #include "text.h"
 
 namespace nonlocal::tools {
@@ -165,6 +166,9 @@ void join(const Plan& plan, const WorkFolder& work, const std::filesystem::path&
   }
   joined.end();
   pipeline.wait_for_end([&] { tick(static_cast<int64_t>(frame)); });
+  pipeline.stop();
+  if (says_orientation(path) && !plan.media.orientation.empty())
+    write_orientation(path, plan.media.orientation, plan.media.width, plan.media.height);
 }
 
 }  // namespace nonlocal::tools

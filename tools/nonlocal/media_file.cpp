@@ -70,15 +70,17 @@ CapsPtr caps_of(GstDiscovererStreamInfo* stream) {
   return caps;
 }
 
-// What of a stream's tags holds for the filtered stream, too.
-std::string tags_of(GstDiscovererStreamInfo* stream) {
+std::string orientation_of(GstDiscovererStreamInfo* stream) {
   const GstTagList* tags = gst_discoverer_stream_info_get_tags(stream);
-  const std::unique_ptr<GstTagList, MiniObjectReleaser> kept{gst_tag_list_new_empty()};
-  for (const char* tag : {GST_TAG_IMAGE_ORIENTATION, GST_TAG_TITLE, GST_TAG_LANGUAGE_CODE})
-    if (const GValue* value = tags ? gst_tag_list_get_value_index(tags, tag, 0) : nullptr)
-      gst_tag_list_add_value(kept.get(), GST_TAG_MERGE_REPLACE, tag, value);
-  if (gst_tag_list_is_empty(kept.get())) return "";
-  return StringPtr{gst_tag_list_to_string(kept.get())}.get();
+  gchar* orientation = nullptr;
+  if (tags) gst_tag_list_get_string(tags, GST_TAG_IMAGE_ORIENTATION, &orientation);
+  const StringPtr owned{orientation};
+  return owned && std::string_view(orientation) != "rotate-0" ? orientation : "";
+}
+
+std::string text_of(const GstStructure* coded, const char* field) {
+  const char* text = gst_structure_get_string(coded, field);
+  return text ? text : "";
 }
 
 // H.264 and H.265 say their colours in the stream, and the parsers pass on what it says; decoders fill in a
@@ -106,7 +108,9 @@ void take_video(MediaFile& media, GstDiscovererVideoInfo* video) {
   const double numerator = gst_discoverer_video_info_get_framerate_num(video);
   media.frame_rate = numerator / gst_discoverer_video_info_get_framerate_denom(video);
   gst_structure_get(coded, "bit-depth-luma", G_TYPE_UINT, &media.bits, nullptr);
-  media.tags = tags_of(GST_DISCOVERER_STREAM_INFO(video));
+  media.orientation = orientation_of(GST_DISCOVERER_STREAM_INFO(video));
+  media.mastering = text_of(coded, "mastering-display-info");
+  media.light_level = text_of(coded, "content-light-level");
 }
 
 void take_audio(MediaFile& media, GstDiscovererStreamInfo* stream) {

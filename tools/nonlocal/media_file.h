@@ -21,7 +21,10 @@ struct MediaFile {
   double seconds = 0;          // 0: not known
   bool frame_by_frame = true;  // each packet of the coded stream is a frame to show
   int bits = 8;                // of a sample
-  std::string tags;  // of the video stream, as gst_tag_list_to_string() writes them: how it is turned
+  std::string
+      orientation;        // how to turn frames to show them, by GStreamer's name: rotate-90; empty: not said
+  std::string mastering;  // HDR10: GStreamer's mastering-display-info; empty: none
+  std::string light_level;  // and content-light-level
   std::vector<AudioStream> audio;
   std::vector<std::string> subtitles;  // types
   int other_streams = 0;               // further videos: what a filtered file leaves out

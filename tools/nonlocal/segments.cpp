@@ -6,6 +6,7 @@
 
 #include "failure.h"
 #include "gst.h"
+#include "text.h"
 
 namespace nonlocal::tools {
 namespace {
@@ -96,6 +97,9 @@ Plan make_plan(const FilterJob& job, double segment_seconds, const std::function
   plan.job = job;
   plan.media = inspect(job.input);
   check_audio(job.output, plan.media);
+  if (plan.media.bits > codec.most_bits)
+    throw Failure(formatted("%s: has %d bits a sample, %s would keep %d: choose another --codec",
+                            job.input.c_str(), plan.media.bits, codec.name.c_str(), codec.most_bits));
   for (const Filter& filter : job.chain) check_properties(filter.element, filter.properties);
   const FrameIndex index = index_frames(job.input, plan.media, tick);
   plan.frames = index.frames;
