@@ -42,7 +42,12 @@ PartitionName=test Nodes=ALL Default=YES State=UP
 CONF
 }
 
-# Daemons stay in the foreground, so that their process ids are known from the start.
+# In the foreground, so that its process id is known.
+daemon() { # COMMAND...
+  "$@" >"$slurm_folder/$1.out" 2>&1 &
+  slurm+=($!)
+}
+
 start_slurm() {
   slurm_folder=$work/slurm
   mkdir -p "$slurm_folder"/{state,spool}
@@ -52,14 +57,11 @@ start_slurm() {
   write_slurm_conf
   export SLURM_CONF=$slurm_folder/slurm.conf
   local munge=$slurm_folder/munge
-  munged --foreground --key-file="$munge.key" --socket="$munge.socket" --pid-file="$munge.pid" \
-    --log-file="$munge.log" --seed-file="$munge.seed" >"$munge.out" 2>&1 &
-  slurm+=($!)
+  daemon munged --foreground --key-file="$munge.key" --socket="$munge.socket" --pid-file="$munge.pid" \
+    --log-file="$munge.log" --seed-file="$munge.seed"
   await 10 test -S "$munge.socket"
-  slurmctld -D -i >"$slurm_folder/slurmctld.out" 2>&1 &
-  slurm+=($!)
-  slurmd -D >"$slurm_folder/slurmd.out" 2>&1 &
-  slurm+=($!)
+  daemon slurmctld -D -i
+  daemon slurmd -D
   await 30 node_is_idle || { cat "$slurm_folder"/*.out >&2 && return 1; }
 }
 node_is_idle() { [[ $(sinfo -h -o %T 2>/dev/null) == idle ]]; }
