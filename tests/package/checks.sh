@@ -39,7 +39,7 @@ must_work() { # PREFIX
   GST_PLUGIN_PATH=$(dirname "$plugin") gst-inspect-1.0 nonlocaldenoise >inspected ||
     fail "no element in $plugin"
   grep -qF "$plugin" inspected || fail "nonlocaldenoise comes from elsewhere: $(grep Filename inspected)"
-  find "$1" -type f \( -name '*.so*' -o -path '*/bin/*' \) -exec ldd {} + >linked
+  find "$1" -type f \( -name '*.so*' -o -path '*/bin/nonlocal' \) -exec ldd {} + >linked
   ! grep 'not found' linked || fail "libraries are not found"
   GST_PLUGIN_PATH=$(dirname "$plugin") "$1/share/nonlocal/pipelines/camera" test --output none --frames 2 \
     -- preset=fast >/dev/null
@@ -47,5 +47,8 @@ must_work() { # PREFIX
     ffmpeg -v error -nostdin -f lavfi -i testsrc2=size=64x48:rate=25 -frames:v 3 -c:v libx264 in.mkv
     "$1/bin/nonlocal" filter in.mkv filtered.mkv >log 2>&1 || fail "the program fails: $(cat log)"
     [ -s filtered.mkv ] || fail "the program wrote nothing"
+    "$1/bin/nonlocal" plan in.mkv -o plan --quiet >/dev/null
+    "$1/bin/nonlocal-cluster" local plan joined.mkv >log 2>&1 && [ -s joined.mkv ] ||
+      fail "the program does not work in parts: $(cat log)"
   fi
 }

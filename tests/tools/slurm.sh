@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # A Slurm cluster of this machine alone: munged, slurmctld and slurmd in a folder, on ports that are free, without
-# systemd, as the user who runs it. Needs work, a folder with an absolute name, and calls of stop_slurm at the end.
+# systemd, as the user who runs it. Whoever calls start_slurm calls stop_slurm at the end.
 slurm=()
 
 free_ports() { # COUNT
@@ -49,9 +49,9 @@ daemon() { # COMMAND...
 }
 
 start_slurm() {
-  slurm_folder=$work/slurm
-  mkdir -p "$slurm_folder"/{state,spool}
-  chmod 755 "$work" "$slurm_folder" # munged takes no folder that others may write to
+  slurm_folder=$(mktemp -d /tmp/nonlocal-slurm.XXXXXX)
+  mkdir "$slurm_folder"/{state,spool}
+  chmod 755 "$slurm_folder"
   head -c 128 /dev/urandom >"$slurm_folder/munge.key"
   chmod 600 "$slurm_folder/munge.key"
   write_slurm_conf
@@ -83,5 +83,6 @@ stop_slurm() {
   await 5 no_job || true
   kill "${slurm[@]}" 2>/dev/null || true
   wait "${slurm[@]}" 2>/dev/null || true
+  rm -rf "$slurm_folder"
 }
 no_job() { [ -z "$(squeue -h 2>/dev/null)" ]; }
