@@ -13,7 +13,7 @@ namespace {
 
 const Codec kCodecs[] = {
     {.name = "h264",
-     .encoder = "x264enc pass=qual qp-min=0 speed-preset=fast",
+     .encoder = "x264enc pass=qual qp-min=0 speed-preset=fast mb-tree=false",
      .quality = "quantizer=%d",
      .worst = 50,
      .usual = 18,

@@ -124,9 +124,10 @@ class Run {
     join(plan_, *work_, video.path(), CutSegment{work_->partial(segment), cut.seen.report}, [](int64_t) {});
     fs::remove(work_->partial(segment));
     video.commit();
+    const std::string resumes =
+        result_.frames_out == 0 ? "" : formatted(", --resume goes on from frame %ld", long(result_.frames_out));
     throw Interrupted("interrupted: " + frames_text(frames, plan_.frames) + " are in " +
-                      name_of_partial(request_.job.output) + ", --resume goes on from " +
-                      std::to_string(result_.frames_out));
+                      name_of_partial(request_.job.output) + resumes);
   }
 
   // Every frame must have come out, or the file is not what it seems.

@@ -1,5 +1,7 @@
 #include "segment_job.h"
 
+#include <malloc.h>
+
 #include <optional>
 
 #include "failure.h"
@@ -59,6 +61,10 @@ void check_complete(const Observed& seen) {
         formatted("frames were lost: %ld in, %ld filtered, %ld out", in, long(seen.frames_filtered), out));
 }
 
+// x264 (164, with mbtree) reads memory that it has not written: what the same frames are coded to would depend on what
+// lay there before. From here on malloc() gives zeros (the complement of the number), as a new process does.
+void make_encoders_repeatable() { mallopt(M_PERTURB, 0xff); }
+
 // Null where the file cannot be sought in as the segment needs it.
 std::optional<SegmentResult> run_once(const Plan& plan, const Segment& segment,
                                       const std::filesystem::path& path, const SegmentWishes& wishes,
@@ -89,6 +95,7 @@ std::optional<SegmentResult> run_once(const Plan& plan, const Segment& segment,
 
 SegmentResult run_segment(const Plan& plan, const Segment& segment, WorkFolder& work,
                           const SegmentWishes& wishes) {
+  make_encoders_repeatable();
   PartialSegment partial(work.partial(segment));
   const bool begins_later = segment.feed_begin > 0;
   auto result = run_once(plan, segment, partial.path(), wishes, begins_later);
