@@ -13,7 +13,8 @@ set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "GStreamer elements that filter video by n
 set(CPACK_PACKAGE_DESCRIPTION
   "The element nonlocaldenoise takes the noise out of live and recorded video
 by non-local means: each pixel becomes the average of those whose
-surroundings look alike.
+surroundings look alike. selfattention runs trained networks with
+attention on frames, textcross grades them as a text says.
 .
 Also here: ready pipelines in /usr/share/nonlocal/pipelines, the program
 nonlocal, and the library libnonlocal with its headers.")
@@ -31,5 +32,5 @@ set(CPACK_DEBIAN_PACKAGE_DEPENDS "gstreamer1.0-plugins-base (>= 1.22)")
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS
   "gstreamer1.0-tools, gstreamer1.0-plugins-base-apps, gstreamer1.0-plugins-good, gstreamer1.0-plugins-bad, \
 gstreamer1.0-plugins-ugly, gstreamer1.0-libav")
-set(CPACK_DEBIAN_PACKAGE_SUGGESTS "libopencv-dev")
+set(CPACK_DEBIAN_PACKAGE_SUGGESTS "libopencv-dev, parallel, slurm-client")
 include(CPack)

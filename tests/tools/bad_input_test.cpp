@@ -69,19 +69,23 @@ TEST_F(BadInputTest, InputIsACutMatroska) {
   must("head -c $(($(stat -c %s whole.mkv) * 2 / 3)) whole.mkv > cut.mkv");
   const Outcome outcome = run("$TOOL filter cut.mkv out.mkv --preset fast --json");
   ASSERT_EQ(outcome.status, 0) << outcome.err;
-  const auto result = nlohmann::json::parse(outcome.out);
+  const auto said = events(outcome.out);
+  const auto& result = said.back();
   EXPECT_GT(result["frames_in"], 10);
   EXPECT_LT(result["frames_in"], 80);
   EXPECT_EQ(result["frames_out"], result["frames_in"]);
   EXPECT_EQ(count_frames("out.mkv"), result["frames_in"]);
-  EXPECT_NE(outcome.err.find("warning: cut.mkv: its last frame is at "), std::string::npos) << outcome.err;
+  ASSERT_GT(said.size(), 2u);
+  const auto& warning = said[said.size() - 2];
+  EXPECT_EQ(warning["event"], "warning");
+  EXPECT_TRUE(warning.value("text", "").starts_with("cut.mkv: its last frame is at ")) << warning;
 }
 
 TEST_F(BadInputTest, OutputCannotBe) {
   make_video("in.mkv", 2);
   must("mkdir folder.mkv; touch file");
   expect_refusal("$TOOL filter in.mkv out.xyz",
-                 "^nonlocal: out.xyz: the output's name must end in .mkv, .mp4 or .mov");
+                 "^nonlocal: out.xyz: the output's name must end in .mkv, .mp4, .mov or .webm");
   expect_refusal("$TOOL filter in.mkv out", "^nonlocal: out: the output's name must end in");
   expect_refusal("$TOOL filter in.mkv none/out.mkv", "^nonlocal: none/out.mkv: no such folder: none");
   expect_refusal("$TOOL filter in.mkv folder.mkv", "^nonlocal: folder.mkv: is a folder");
@@ -109,7 +113,15 @@ TEST_F(BadInputTest, SettingsOutOfRange) {
                  "takes for search-size from 0 to 63, not 99");
   expect_refusal("$TOOL filter in.mkv out.mkv --preset best",
                  "takes for preset one of fast, balanced, quality, not best");
-  expect_refusal("$TOOL filter in.mkv out.mkv --quality 60", "--quality", 2);
+  expect_refusal("$TOOL filter in.mkv out.mkv --quality 60", "--quality: h264 takes from 0 to 50, not 60");
+  expect_refusal("$TOOL filter in.mkv out.mkv --codec ffv1 --quality 6",
+                 "--quality: ffv1 has none to choose");
+  expect_refusal("$TOOL filter in.mkv out.mkv --codec mpeg2", "--codec takes one of h264, .*, not mpeg2");
+  expect_refusal("$TOOL filter in.mkv out.mp4 --codec ffv1",
+                 "out.mp4: a .mp4 file cannot hold ffv1, only .mkv");
+  expect_refusal("$TOOL filter in.mkv out.mkv --denoise best", "one of fast, balanced, quality, not best");
+  expect_refusal("$TOOL filter in.mkv out.mkv --attention --sigma 3", "selfattention has no property sigma");
+  expect_refusal("$TOOL filter in.mkv out.mkv --attention none", "none");
 }
 
 TEST_F(BadInputTest, PictureCannotBe) {

@@ -75,7 +75,14 @@ void ToolTest::make_video_with_sound(const std::string& path, const std::string&
 }
 
 nlohmann::json ToolTest::filter(const std::string& arguments) {
-  return nlohmann::json::parse(must("$TOOL filter --preset fast --json " + arguments), nullptr, false);
+  return events(must("$TOOL filter --preset fast --json " + arguments)).back();
+}
+
+std::vector<nlohmann::json> ToolTest::events(const std::string& out) {
+  std::vector<nlohmann::json> events;
+  for (const std::string& line : lines(out)) events.push_back(nlohmann::json::parse(line, nullptr, false));
+  if (events.empty()) events.emplace_back();
+  return events;
 }
 
 std::string ToolTest::probe(const std::string& path, const std::string& entry) {

@@ -34,7 +34,9 @@ class ToolTest : public testing::Test {
   // A second of it, with sound.
   static void make_video_with_sound(const std::string& path, const std::string& more);
 
-  static nlohmann::json filter(const std::string& arguments);  // $TOOL filter ARGUMENTS --json
+  static nlohmann::json filter(
+      const std::string& arguments);  // $TOOL filter ARGUMENTS --json: the last event
+  static std::vector<nlohmann::json> events(const std::string& out);  // of --json; at least one
   static int count_frames(const std::string& path);
   static std::string frames_md5(const std::string& path);  // of the decoded video
   static std::vector<uint8_t> decoded(const std::string& path);

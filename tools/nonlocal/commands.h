@@ -6,6 +6,8 @@
 namespace nonlocal::tools {
 
 void add_filter(CLI::App& app);
+void add_plan(CLI::App& app);
+void add_join(CLI::App& app);
 void add_clip(CLI::App& app);
 void add_bench(CLI::App& app);
 void add_evaluate(CLI::App& app);

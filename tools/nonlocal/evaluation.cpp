@@ -9,7 +9,7 @@
 #include "evaluate_peers.h"
 #include "evaluate_search.h"
 #include "failure.h"
-#include "filter_pipeline.h"
+#include "filter_chain.h"
 #include "image_metrics.h"
 #include "progress.h"
 #include "region.h"

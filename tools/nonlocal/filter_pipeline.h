@@ -1,10 +1,12 @@
-// The pipeline that filters a file: demux, decode, denoise, encode, mux; audio passes by, not re-encoded.
+// The pipelines that filter a file, as text. The whole is demux, decode, filter, encode, mux, and the streams
+// besides the video pass by as they are: what a user can paste into a shell. The program runs it in two
+// halves: one that filters a segment into a file of its own, and one that joins these with the other streams.
 #pragma once
 
 #include <string>
-#include <utility>
-#include <vector>
 
+#include "codec.h"
+#include "filter_chain.h"
 #include "media_file.h"
 #include "pipeline_text.h"
 
@@ -12,25 +14,29 @@ namespace nonlocal::tools {
 
 struct FilterJob {
   std::string input;
-  std::string output;                                           // .mkv, .mp4 or .mov
-  std::vector<std::pair<std::string, std::string>> properties;  // of nonlocaldenoise, as the user gave them
-  int quality = 18;                                             // x264's rate factor: 0 (lossless) to 50
+  std::string output;
+  FilterChain chain;
+  std::string codec = "h264";
+  int quality = -1;  // the codec's; -1: the usual
 };
 
-// The names of the elements that a program wants to watch.
-inline constexpr const char* kFilterName = "denoise";
+// The names of the elements that a program wants to watch. Filters: filter_name().
+inline constexpr const char* kDecodedName = "decoded";    // a queue: frames as decoded
+inline constexpr const char* kFilteredName = "filtered";  // a queue: frames behind the last filter
 inline constexpr const char* kEncoderName = "encode";
+inline constexpr const char* kStoreName = "store";    // a gdppay: a segment's coded frames
+inline constexpr const char* kJoinedName = "joined";  // an appsrc: coded frames of all segments
 inline constexpr const char* kSinkName = "out";
 
-// Throws Failure for an output that no muxer here makes.
-void check_container(const std::string& output);
-
-// Throws Failure for a property that the element has not, and for a value that it does not take, with the
-// range that it does take.
-void check_properties(const std::string& element,
-                      const std::vector<std::pair<std::string, std::string>>& properties);
-
-// Throws Failure if the output's container cannot hold the input's audio.
 PipelineText filter_pipeline(const FilterJob& job, const MediaFile& media);
+
+// Writes coded frames by GStreamer's data protocol, which keeps all that is known of each.
+PipelineText segment_pipeline(const FilterJob& job, const MediaFile& media, const std::string& path);
+
+PipelineText join_pipeline(const FilterJob& job, const MediaFile& media, const std::string& path);
+
+// How many subtitle streams the output takes, and how many streams of any kind it has no place for.
+int subtitles_kept(const FilterJob& job, const MediaFile& media);
+int streams_left_out(const FilterJob& job, const MediaFile& media);
 
 }  // namespace nonlocal::tools

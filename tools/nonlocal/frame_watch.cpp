@@ -1,6 +1,7 @@
 #include "frame_watch.h"
 
 #include <exception>
+#include <string_view>
 
 #include "filter_pipeline.h"
 
@@ -29,19 +30,29 @@ class MappedFrame {
   bool mapped_ = false;
 };
 
-Psnr mean(const Psnr& sum, int64_t frames) {
-  return {sum.luma / static_cast<double>(frames), sum.chroma / static_cast<double>(frames)};
+// The name of the first filter of this element; empty: none.
+std::string name_of_first(const FilterChain& chain, std::string_view element) {
+  for (size_t i = 0; i < chain.size(); ++i)
+    if (chain[i].element == element) return filter_name(i);
+  return "";
 }
 
 }  // namespace
 
-FrameWatch::FrameWatch(Pipeline& pipeline, const Wishes& wishes)
-    : pipeline_(pipeline), wishes_(wishes), filter_(pipeline.element(kFilterName)) {
+FrameWatch::FrameWatch(Pipeline& pipeline, const FilterChain& chain, const Segment& segment,
+                       const Wishes& wishes)
+    : pipeline_(pipeline), segment_(segment), wishes_(wishes) {
   const std::scoped_lock lock(mutex_);  // what is set here is seen by whoever locks it later
-  if (!wishes_.reference.empty()) reference_.emplace(wishes_.reference);
-  watch<&FrameWatch::enters>(filter_, "sink");
-  watch<&FrameWatch::leaves>(filter_, "src");
-  watch<&FrameWatch::encoded>(pipeline.element(kEncoderName), "src");
+  const std::string denoiser = name_of_first(chain, "nonlocaldenoise");
+  if (!denoiser.empty()) denoiser_ = pipeline.element(denoiser.c_str());
+  const auto see = [this](void (FrameWatch::*what)(GstPad*, GstBuffer*)) {
+    return [this, what](GstPad* pad, GstBuffer* buffer) {
+      if (segment_.keeps(stream_time(pad, buffer))) (this->*what)(pad, buffer);
+    };
+  };
+  pipeline.watch(filter_name(0).c_str(), "sink", see(&FrameWatch::enters));
+  pipeline.watch(filter_name(chain.size() - 1).c_str(), "src", see(&FrameWatch::leaves));
+  pipeline.watch(kEncoderName, "src", see(&FrameWatch::encoded));
 }
 
 FrameWatch::~FrameWatch() {
@@ -49,58 +60,53 @@ FrameWatch::~FrameWatch() {
   const std::scoped_lock lock(mutex_);  // what the streaming threads set is seen here
 }
 
-template <void (FrameWatch::*see)(GstPad*, GstBuffer*)>
-void FrameWatch::watch(const ElementPtr& element, const char* pad_name) {
-  const auto probe = [](GstPad* pad, GstPadProbeInfo* info, gpointer self) {
-    (static_cast<FrameWatch*>(self)->*see)(pad, GST_PAD_PROBE_INFO_BUFFER(info));
-    return GST_PAD_PROBE_OK;
-  };
-  const PadPtr pad{gst_element_get_static_pad(element.get(), pad_name)};
-  gst_pad_add_probe(pad.get(), GST_PAD_PROBE_TYPE_BUFFER, probe, this, nullptr);
-}
-
 void FrameWatch::enters(GstPad* pad, GstBuffer* buffer) {
   const CapsPtr caps{gst_pad_get_current_caps(pad)};
   const std::scoped_lock lock(mutex_);
   if (const char* format = gst_structure_get_string(gst_caps_get_structure(caps.get(), 0), "format"))
-    seen_.format = format;
-  keep_picture(picture_before_, buffer, caps.get(), seen_.frames_in);
-  ++seen_.frames_in;
-  if (GST_BUFFER_PTS_IS_VALID(buffer))
-    seen_.last_seconds = static_cast<double>(GST_BUFFER_PTS(buffer)) / GST_SECOND;
-  if (!reference_ || !seen_.problem.empty()) return;
+    seen_.report.format = format;
+  const int64_t index = segment_.first + seen_.report.frames_in;
+  keep_picture(picture_before_, buffer, caps.get(), index);
+  ++seen_.report.frames_in;
+  seen_.last_seconds = static_cast<double>(stream_time(pad, buffer)) / GST_SECOND;
+  if (!wishes_.reference || !seen_.problem.empty()) return;
   try {
-    clean_frames_.push_back(reference_->next(caps.get()));
+    clean_frames_.push_back(wishes_.reference->frame(index, caps.get()));
   } catch (const std::exception& error) {
     seen_.problem = error.what();
     return;
   }
-  compare(buffer, caps.get(), clean_frames_.back().get(), before_sum_);
+  compare(buffer, caps.get(), clean_frames_.back().get(), seen_.report.before);
+}
+
+double FrameWatch::noise_level() const {
+  double noise = 0;
+  if (denoiser_) g_object_get(denoiser_.get(), "noise-level", &noise, nullptr);
+  return noise;
 }
 
 void FrameWatch::leaves(GstPad* pad, GstBuffer* buffer) {
   const CapsPtr caps{gst_pad_get_current_caps(pad)};
-  double noise = 0;
-  g_object_get(filter_.get(), "noise-level", &noise, nullptr);
+  const double noise = noise_level();
   const std::scoped_lock lock(mutex_);
-  keep_picture(picture_after_, buffer, caps.get(), seen_.frames_filtered);
+  keep_picture(picture_after_, buffer, caps.get(), segment_.first + seen_.frames_filtered);
   ++seen_.frames_filtered;
   seen_.noise = noise;
-  noise_sum_ += noise;
-  if (!reference_ || !seen_.problem.empty() || clean_frames_.empty()) return;
+  seen_.report.noise_sum += noise;
+  if (!wishes_.reference || !seen_.problem.empty() || clean_frames_.empty()) return;
   const SamplePtr clean = std::move(clean_frames_.front());
   clean_frames_.pop_front();
-  compare(buffer, caps.get(), clean.get(), after_sum_);
+  compare(buffer, caps.get(), clean.get(), seen_.report.after);
+  ++seen_.report.compared;
 }
 
-void FrameWatch::encoded(GstPad*, GstBuffer*) {
+void FrameWatch::encoded(GstPad* pad, GstBuffer* buffer) {
   const std::scoped_lock lock(mutex_);
-  ++seen_.frames_out;
+  seen_.report.times.push_back(stream_time(pad, buffer));
 }
 
-// The first frame is kept until the wanted one comes.
 void FrameWatch::keep_picture(SamplePtr& kept, GstBuffer* buffer, GstCaps* caps, int64_t index) const {
-  if (wishes_.picture_frame < 0 || (index != 0 && index != wishes_.picture_frame)) return;
+  if (index != wishes_.picture_frame) return;
   GstBuffer* copy = gst_buffer_copy_deep(buffer);
   kept.reset(gst_sample_new(copy, caps, nullptr, nullptr));
   gst_buffer_unref(copy);
@@ -130,13 +136,7 @@ void FrameWatch::compare(GstBuffer* buffer, GstCaps* caps, GstSample* clean, Psn
 
 Observed FrameWatch::observed() const {
   const std::scoped_lock lock(mutex_);
-  Observed observed = seen_;
-  if (seen_.frames_filtered == 0) return observed;
-  observed.mean_noise = noise_sum_ / static_cast<double>(seen_.frames_filtered);
-  if (!reference_ || !seen_.problem.empty()) return observed;
-  observed.before = mean(before_sum_, seen_.frames_in);
-  observed.after = mean(after_sum_, seen_.frames_filtered);
-  return observed;
+  return seen_;
 }
 
 }  // namespace nonlocal::tools

@@ -1,4 +1,5 @@
-// Watches the frames of a running pipeline as they enter and leave the filter, and leave the encoder.
+// Watches a segment's frames as they enter and leave the filters, and leave the encoder. What a segment does
+// not keep, its lead-in and the frames ahead, is not looked at.
 #pragma once
 
 #include <gst/gst.h>
@@ -6,38 +7,33 @@
 #include <cstdint>
 #include <deque>
 #include <mutex>
-#include <optional>
 #include <string>
 
 #include "gst.h"
-#include "psnr.h"
 #include "reference.h"
+#include "segment_report.h"
+#include "segments.h"
 
 namespace nonlocal::tools {
 
-// What has been seen so far.
+// What has been seen so far of a segment.
 struct Observed {
-  int64_t frames_in = 0;
+  SegmentReport report;
   int64_t frames_filtered = 0;
-  int64_t frames_out = 0;
-  double last_seconds = 0;     // the newest frame's place in the stream
-  double noise = 0;            // the filter's noise-level at the newest frame, in 8-bit code values
-  double mean_noise = 0;       // and its mean over the frames
-  std::string format;          // GStreamer's name of the frames' format
-  std::optional<Psnr> before;  // means over the frames, where there is a reference
-  std::optional<Psnr> after;
+  double last_seconds = 0;  // the newest frame's place in the recording
+  double noise = 0;     // noise-level at the newest frame, in 8-bit code values; 0 without nonlocaldenoise
   std::string problem;  // why the comparison with the reference stopped; empty if it did not
 };
 
 class FrameWatch {
  public:
   struct Wishes {
-    int64_t picture_frame = -1;  // the frame, counted from 0, to keep for a picture; -1: none
-    std::string reference;       // path of the clean version; empty: none
+    int64_t picture_frame = -1;      // the frame, counted from the recording's first, to keep; -1: none
+    Reference* reference = nullptr;  // the clean version, or none
   };
 
-  // `pipeline` must outlive this.
-  FrameWatch(Pipeline& pipeline, const Wishes& wishes);
+  // `pipeline`, with the filters of `chain`, must outlive this.
+  FrameWatch(Pipeline& pipeline, const FilterChain& chain, const Segment& segment, const Wishes& wishes);
 
   // Stops the pipeline: none of its threads may come back here.
   ~FrameWatch();
@@ -46,9 +42,9 @@ class FrameWatch {
 
   [[nodiscard]] Observed observed() const;
 
-  // The frame kept for the picture, before and after; the first frame if the stream was shorter than thought.
-  [[nodiscard]] GstSample* picture_before() const { return picture_before_.get(); }
-  [[nodiscard]] GstSample* picture_after() const { return picture_after_.get(); }
+  // The frame wished for, before and after; null if it did not come. Of a pipeline that has stopped.
+  [[nodiscard]] SamplePtr take_picture_before() { return std::move(picture_before_); }
+  [[nodiscard]] SamplePtr take_picture_after() { return std::move(picture_after_); }
 
  private:
   // Each runs on a streaming thread.
@@ -56,23 +52,18 @@ class FrameWatch {
   void leaves(GstPad* pad, GstBuffer* buffer);
   void encoded(GstPad* pad, GstBuffer* buffer);
 
-  template <void (FrameWatch::*see)(GstPad*, GstBuffer*)>
-  void watch(const ElementPtr& element, const char* pad_name);
-
+  [[nodiscard]] double noise_level() const;
   void keep_picture(SamplePtr& kept, GstBuffer* buffer, GstCaps* caps, int64_t index) const;
   void compare(GstBuffer* buffer, GstCaps* caps, GstSample* clean, Psnr& sum);
 
   Pipeline& pipeline_;
+  const Segment segment_;
   Wishes wishes_;
-  ElementPtr filter_;
-  std::optional<Reference> reference_;
+  ElementPtr denoiser_;  // the first; null without one
 
   mutable std::mutex mutex_;  // guards everything below
   Observed seen_;
-  double noise_sum_ = 0;
-  Psnr before_sum_;
-  Psnr after_sum_;
-  std::deque<SamplePtr> clean_frames_;  // of the frames that are in the filter
+  std::deque<SamplePtr> clean_frames_;  // of the frames that are in the filters
   SamplePtr picture_before_;
   SamplePtr picture_after_;
 };

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
+#include <utility>
 
 #include "failure.h"
 #include "text.h"
@@ -17,9 +18,9 @@ namespace fs = std::filesystem;
 
 constexpr GstClockTime kTick = 100 * GST_MSECOND;
 
-volatile std::sig_atomic_t interrupted = 0;
+volatile std::sig_atomic_t interrupt_came = 0;
 
-void on_interrupt(int) { interrupted = 1; }
+void on_interrupt(int) { interrupt_came = 1; }
 
 std::optional<fs::path> folder_beside_program(const char* relative) {
   std::error_code error;
@@ -118,17 +119,30 @@ void Pipeline::check_errors() {
   if (message) fail(message.get());
 }
 
-void Pipeline::wait_for_end(const std::function<void()>& tick) {
+void Pipeline::wait_for_end(const std::function<void()>& tick, std::function<void()> interrupted) {
+  const bool throws = !interrupted;
   const std::unique_ptr<GstBus, Releaser<gst_object_unref>> bus{gst_element_get_bus(pipeline_.get())};
   const auto ends = static_cast<GstMessageType>(GST_MESSAGE_ERROR | GST_MESSAGE_EOS);
   while (true) {
     const MessagePtr message{gst_bus_timed_pop_filtered(bus.get(), kTick, ends)};
     tick();
-    check_interrupted();
+    if (throws) check_interrupted();
+    if (is_interrupted() && interrupted) std::exchange(interrupted, nullptr)();
     if (!message) continue;
     if (GST_MESSAGE_TYPE(message.get()) == GST_MESSAGE_EOS) return;
     fail(message.get());
   }
+}
+
+void Pipeline::watch(const char* element, const char* pad, std::function<void(GstPad*, GstBuffer*)> see) {
+  using See = std::function<void(GstPad*, GstBuffer*)>;
+  const auto probe = [](GstPad* at, GstPadProbeInfo* info, gpointer user) {
+    (*static_cast<See*>(user))(at, GST_PAD_PROBE_INFO_BUFFER(info));
+    return GST_PAD_PROBE_OK;
+  };
+  const auto destroy = [](gpointer user) { delete static_cast<See*>(user); };
+  const PadPtr found{gst_element_get_static_pad(this->element(element).get(), pad)};
+  gst_pad_add_probe(found.get(), GST_PAD_PROBE_TYPE_BUFFER, probe, new See(std::move(see)), destroy);
 }
 
 SamplePtr Pipeline::next_sample(GstElement* sink) {
@@ -140,7 +154,16 @@ SamplePtr Pipeline::next_sample(GstElement* sink) {
   }
 }
 
+GstClockTime stream_time(GstPad* pad, GstBuffer* buffer) {
+  const EventPtr event{gst_pad_get_sticky_event(pad, GST_EVENT_SEGMENT, 0)};
+  if (!event || !GST_BUFFER_PTS_IS_VALID(buffer)) return GST_CLOCK_TIME_NONE;
+  const GstSegment* segment = nullptr;
+  gst_event_parse_segment(event.get(), &segment);
+  return gst_segment_to_stream_time(segment, GST_FORMAT_TIME, GST_BUFFER_PTS(buffer));
+}
+
 void catch_interrupts() {
+  interrupt_came = 0;
   struct sigaction action = {};
   action.sa_handler = on_interrupt;
   action.sa_flags = SA_RESETHAND;
@@ -148,8 +171,10 @@ void catch_interrupts() {
   sigaction(SIGTERM, &action, nullptr);
 }
 
+bool is_interrupted() { return interrupt_came; }
+
 void check_interrupted() {
-  if (interrupted) throw Interrupted("interrupted: nothing was written");
+  if (interrupt_came) throw Interrupted("interrupted: nothing was written");
 }
 
 }  // namespace nonlocal::tools

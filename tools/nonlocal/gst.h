@@ -27,6 +27,7 @@ struct MiniObjectReleaser {
 
 using CapsPtr = std::unique_ptr<GstCaps, MiniObjectReleaser>;
 using SamplePtr = std::unique_ptr<GstSample, MiniObjectReleaser>;
+using EventPtr = std::unique_ptr<GstEvent, MiniObjectReleaser>;
 using MessagePtr = std::unique_ptr<GstMessage, MiniObjectReleaser>;
 using ErrorPtr = std::unique_ptr<GError, Releaser<g_error_free>>;
 using StringPtr = std::unique_ptr<char, Releaser<g_free>>;
@@ -59,8 +60,11 @@ class Pipeline {
   void stop();
 
   // Waits for the end of the stream, calling `tick` about ten times a second. Throws Failure for an error
-  // in the pipeline, and Interrupted for Ctrl-C.
-  void wait_for_end(const std::function<void()>& tick);
+  // in the pipeline, and for Ctrl-C Interrupted, or calls `interrupted` once and goes on, where it is given.
+  void wait_for_end(const std::function<void()>& tick, std::function<void()> interrupted = nullptr);
+
+  // Calls `see` with each buffer at an element's pad, on a streaming thread. Until stop() it must live.
+  void watch(const char* element, const char* pad, std::function<void(GstPad*, GstBuffer*)> see);
 
   // The next sample of an appsink in the pipeline; null at the end of the stream. Throws as wait_for_end().
   SamplePtr next_sample(GstElement* sink);
@@ -74,9 +78,14 @@ class Pipeline {
   ElementPtr pipeline_;
 };
 
+// When a buffer at a pad is shown, counted from the beginning of the file, however it was sought in; NONE for
+// one that has no time, and for one outside of what is shown.
+GstClockTime stream_time(GstPad* pad, GstBuffer* buffer);
+
 // From here on Ctrl-C and a polite kill set a flag, which wait_for_end() and check_interrupted() turn into
-// Interrupted. A second Ctrl-C ends the process at once.
+// Interrupted. A second Ctrl-C ends the process at once. Called again, what came before is forgotten.
 void catch_interrupts();
 void check_interrupted();
+bool is_interrupted();
 
 }  // namespace nonlocal::tools

@@ -26,6 +26,8 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", "nonlocal " NONLOCAL_VERSION);
   app.require_subcommand(1);
   nonlocal::tools::add_filter(app);
+  nonlocal::tools::add_plan(app);
+  nonlocal::tools::add_join(app);
   nonlocal::tools::add_clip(app);
   nonlocal::tools::add_bench(app);
   nonlocal::tools::add_evaluate(app);

@@ -63,10 +63,24 @@ void for_each_stream(GList* streams, Use use) {
   gst_discoverer_stream_info_list_free(streams);
 }
 
-int count(GList* streams) {
-  int n = 0;
-  for_each_stream(streams, [&](GstDiscovererStreamInfo*) { ++n; });
-  return n;
+// The caps of the coded stream; null where they say nothing.
+CapsPtr caps_of(GstDiscovererStreamInfo* stream) {
+  CapsPtr caps{gst_discoverer_stream_info_get_caps(stream)};
+  if (caps && (gst_caps_is_empty(caps.get()) || gst_caps_is_any(caps.get()))) caps.reset();
+  return caps;
+}
+
+std::string orientation_of(GstDiscovererStreamInfo* stream) {
+  const GstTagList* tags = gst_discoverer_stream_info_get_tags(stream);
+  gchar* orientation = nullptr;
+  if (tags) gst_tag_list_get_string(tags, GST_TAG_IMAGE_ORIENTATION, &orientation);
+  const StringPtr owned{orientation};
+  return owned && std::string_view(orientation) != "rotate-0" ? orientation : "";
+}
+
+std::string text_of(const GstStructure* coded, const char* field) {
+  const char* text = gst_structure_get_string(coded, field);
+  return text ? text : "";
 }
 
 // H.264 and H.265 say their colours in the stream, and the parsers pass on what it says; decoders fill in a
@@ -77,21 +91,31 @@ bool says_no_colour(const GstStructure* coded) {
   return could_say && !gst_structure_has_field(coded, "colorimetry");
 }
 
+// Fields may come in packets of their own, and VP8 has frames that only others refer to.
+bool has_frame_in_each_packet(const GstStructure* coded, GstDiscovererVideoInfo* video) {
+  return !gst_structure_has_name(coded, "video/x-vp8") && !gst_discoverer_video_info_is_interlaced(video);
+}
+
 void take_video(MediaFile& media, GstDiscovererVideoInfo* video) {
-  const CapsPtr caps{gst_discoverer_stream_info_get_caps(GST_DISCOVERER_STREAM_INFO(video))};
-  if (!caps || gst_caps_is_empty(caps.get()) || gst_caps_is_any(caps.get())) return;
+  const CapsPtr caps = caps_of(GST_DISCOVERER_STREAM_INFO(video));
+  if (!caps) return;
   const GstStructure* coded = gst_caps_get_structure(caps.get(), 0);
   media.video_type = gst_structure_get_name(coded);
+  media.frame_by_frame = has_frame_in_each_packet(coded, video);
   media.colour_unknown = says_no_colour(coded);
   media.width = static_cast<int>(gst_discoverer_video_info_get_width(video));
   media.height = static_cast<int>(gst_discoverer_video_info_get_height(video));
   const double numerator = gst_discoverer_video_info_get_framerate_num(video);
   media.frame_rate = numerator / gst_discoverer_video_info_get_framerate_denom(video);
+  gst_structure_get(coded, "bit-depth-luma", G_TYPE_UINT, &media.bits, nullptr);
+  media.orientation = orientation_of(GST_DISCOVERER_STREAM_INFO(video));
+  media.mastering = text_of(coded, "mastering-display-info");
+  media.light_level = text_of(coded, "content-light-level");
 }
 
 void take_audio(MediaFile& media, GstDiscovererStreamInfo* stream) {
-  const CapsPtr caps{gst_discoverer_stream_info_get_caps(stream)};
-  if (!caps || gst_caps_is_empty(caps.get()) || gst_caps_is_any(caps.get())) return;
+  const CapsPtr caps = caps_of(stream);
+  if (!caps) return;
   const GstStructure* coded = gst_caps_get_structure(caps.get(), 0);
   AudioStream audio{gst_structure_get_name(coded)};
   if (audio.type == "audio/mpeg") gst_structure_get_int(coded, "mpegversion", &audio.mpeg_version);
@@ -114,7 +138,10 @@ MediaFile inspect(const std::string& path) {
   if (media.video_type.empty()) throw Failure(path + ": no video in it");
   for_each_stream(gst_discoverer_info_get_audio_streams(info.get()),
                   [&](GstDiscovererStreamInfo* stream) { take_audio(media, stream); });
-  media.other_streams += count(gst_discoverer_info_get_subtitle_streams(info.get()));
+  for_each_stream(gst_discoverer_info_get_subtitle_streams(info.get()), [&](GstDiscovererStreamInfo* stream) {
+    const CapsPtr caps = caps_of(stream);
+    media.subtitles.push_back(caps ? gst_structure_get_name(gst_caps_get_structure(caps.get(), 0)) : "");
+  });
   const GstClockTime duration = gst_discoverer_info_get_duration(info.get());
   if (GST_CLOCK_TIME_IS_VALID(duration)) media.seconds = static_cast<double>(duration) / GST_SECOND;
   return media;

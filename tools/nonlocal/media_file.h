@@ -17,10 +17,17 @@ struct MediaFile {
   bool colour_unknown = false;  // the coded stream says nothing on its matrix, transfer and primaries
   int width = 0;
   int height = 0;
-  double frame_rate = 0;  // 0: not known, or variable
-  double seconds = 0;     // 0: not known
+  double frame_rate = 0;       // 0: not known, or variable
+  double seconds = 0;          // 0: not known
+  bool frame_by_frame = true;  // each packet of the coded stream is a frame to show
+  int bits = 8;                // of a sample
+  std::string
+      orientation;        // how to turn frames to show them, by GStreamer's name: rotate-90; empty: not said
+  std::string mastering;  // HDR10: GStreamer's mastering-display-info; empty: none
+  std::string light_level;  // and content-light-level
   std::vector<AudioStream> audio;
-  int other_streams = 0;  // further videos, subtitles: what a filtered file leaves out
+  std::vector<std::string> subtitles;  // types
+  int other_streams = 0;               // further videos: what a filtered file leaves out
 
   // How many frames this should come to; 0: not known.
   [[nodiscard]] int64_t expected_frames() const;

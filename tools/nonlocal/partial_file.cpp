@@ -24,11 +24,20 @@ fs::path partial_name(const fs::path& target) {
 
 }  // namespace
 
-PartialFile::PartialFile(fs::path target) : target_(std::move(target)), path_(partial_name(target_)) {
+void PartialFile::check(const fs::path& target) {
   std::error_code error;
-  const fs::path folder = target_.has_parent_path() ? target_.parent_path() : fs::path(".");
-  if (!fs::exists(folder, error)) throw Failure(target_.string() + ": no such folder: " + folder.string());
-  if (fs::is_directory(target_, error)) throw Failure(target_.string() + ": is a folder, not a file");
+  const fs::path folder = target.has_parent_path() ? target.parent_path() : fs::path(".");
+  if (!fs::exists(folder, error)) throw Failure(target.string() + ": no such folder: " + folder.string());
+  if (fs::is_directory(target, error)) throw Failure(target.string() + ": is a folder, not a file");
+}
+
+PartialFile::PartialFile(fs::path target, fs::path path)
+    : target_(std::move(target)), path_(std::move(path)) {
+  check(target_);
+}
+
+PartialFile::PartialFile(fs::path target) : target_(std::move(target)), path_(partial_name(target_)) {
+  check(target_);
   const int file = open(path_.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, kAsUmaskAllows);
   if (file < 0) throw Failure(target_.string() + ": cannot be written: " + std::strerror(errno));
   close(file);

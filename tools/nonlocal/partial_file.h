@@ -10,6 +10,12 @@ class PartialFile {
   // Creates an empty file beside `target`, which proves that it can be written there. Throws Failure if not.
   explicit PartialFile(std::filesystem::path target);
 
+  // The same where `path`, on the same disk, is written by others.
+  PartialFile(std::filesystem::path target, std::filesystem::path path);
+
+  // Throws Failure where `target` cannot be a file: it is a folder, or its folder is not there.
+  static void check(const std::filesystem::path& target);
+
   // Removes what commit() has not renamed.
   ~PartialFile();
   PartialFile(const PartialFile&) = delete;

@@ -31,14 +31,18 @@ Progress::~Progress() {
 
 double Progress::seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
 
+double Progress::rate(int64_t done) const { return static_cast<double>(done - before_) / seconds(); }
+
+double Progress::seconds_left(int64_t done) const {
+  return done > before_ ? static_cast<double>(std::max<int64_t>(expected_ - done, 0)) / rate(done) : 0;
+}
+
 std::string Progress::status(int64_t done, const std::string& details) const {
-  const double rate = static_cast<double>(done) / seconds();
   std::string text = unit_ + " " + std::to_string(done);
   if (expected_ > 0) text += " of " + std::to_string(expected_);
   if (unit_ == "frame") {
-    text += formatted(", %.1f fps", rate);
-    if (expected_ > 0)
-      text += formatted(", %.0f s left", static_cast<double>(std::max<int64_t>(expected_ - done, 0)) / rate);
+    text += formatted(", %.1f fps", rate(done));
+    if (expected_ > 0 && done > before_) text += formatted(", %.0f s left", seconds_left(done));
   } else {
     text += formatted(", %.0f s", seconds());
   }

@@ -30,13 +30,16 @@ CapsPtr sample_format(GstCaps* caps) {
 Reference::Reference(std::string path)
     : path_(std::move(path)), pipeline_(decoding(path_)), sink_(pipeline_.element("frames")) {}
 
-SamplePtr Reference::next(GstCaps* caps) {
+SamplePtr Reference::frame(int64_t index, GstCaps* caps) {
   if (!playing_) {
     gst_app_sink_set_caps(GST_APP_SINK(sink_.get()), sample_format(caps).get());
     pipeline_.play();
     playing_ = true;
   }
-  SamplePtr sample{gst_app_sink_pull_sample(GST_APP_SINK(sink_.get()))};
+  SamplePtr sample;
+  do {
+    sample.reset(gst_app_sink_pull_sample(GST_APP_SINK(sink_.get())));
+  } while (sample && next_++ < index);
   if (!sample) pipeline_.check_errors();
   return sample;
 }

@@ -3,6 +3,7 @@
 
 #include <gst/app/gstappsink.h>
 
+#include <cstdint>
 #include <string>
 
 #include "gst.h"
@@ -13,14 +14,16 @@ class Reference {
  public:
   explicit Reference(std::string path);
 
-  // The next frame, converted to the format of `caps` (raw video); null at the end. Throws Failure.
-  SamplePtr next(GstCaps* caps);
+  // Frame `index`, counted from 0, converted to the format of `caps` (raw video); null behind the end. Frames
+  // before it are gone from then on. Throws Failure.
+  SamplePtr frame(int64_t index, GstCaps* caps);
 
  private:
   std::string path_;
   Pipeline pipeline_;
   ElementPtr sink_;
   bool playing_ = false;
+  int64_t next_ = 0;
 };
 
 }  // namespace nonlocal::tools

@@ -1,0 +1,128 @@
+#include "nonlocal/c.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string>
+
+#include "nonlocal/error.h"
+#include "nonlocal/noise_estimate.h"
+#include "nonlocal/video_denoiser.h"
+
+namespace {
+
+using nonlocal::ConstPlane;
+using nonlocal::NoiseEstimator;
+using nonlocal::Plane;
+
+constexpr double kMostSigma = 100;
+
+thread_local std::string last_error;
+
+// No exception may leave a function that C calls.
+template <typename Function>
+int guarded(Function function) noexcept {
+  try {
+    function();
+    return 0;
+  } catch (const std::exception& error) {
+    last_error = error.what();
+  } catch (...) {
+    last_error = "unknown error";
+  }
+  return -1;
+}
+
+Plane plane_of(const nonlocal_plane& p) {
+  if (p.data == nullptr) throw nonlocal::InvalidArgument("plane: expected data, came a null pointer");
+  return {static_cast<std::byte*>(p.data), p.width, p.height, p.stride, p.bit_depth, p.step, p.shift};
+}
+
+}  // namespace
+
+struct nonlocal_denoiser {
+  nonlocal::VideoDenoiser denoiser;
+  std::array<NoiseEstimator, 3> estimators;  // of Y, Cb, Cr
+  double noise = 0;
+  std::array<Plane, 3> planes;
+
+  void filter(const nonlocal_plane* given, int count, const nonlocal_settings& settings);
+  void take_noise(nonlocal::VideoDenoiserParameters& parameters, int count);
+};
+
+// As the element does: chroma's noise depends on luma's brightness.
+void nonlocal_denoiser::take_noise(nonlocal::VideoDenoiserParameters& parameters, int count) {
+  NoiseEstimator& luma = estimators[0];
+  noise = std::min(luma.update(planes[0], parameters.threads), kMostSigma);
+  parameters.sigma = {std::min(luma.curve().dark, kMostSigma), std::min(luma.curve().bright, kMostSigma)};
+  parameters.grain = luma.grain();
+  if (count == 1) return;
+  double squares = 0;
+  double grain = 0;
+  const bool is_level = luma.curve().is_level();
+  for (int i = 1; i < count; ++i) {
+    const double level = estimators[i].update(planes[i], parameters.threads, planes[0]);
+    const nonlocal::NoiseCurve curve = estimators[i].curve();
+    const double sigma = luma.curve().dark < luma.curve().bright ? curve.bright : curve.dark;
+    squares += is_level ? level * level : sigma * sigma;
+    grain += estimators[i].grain();
+  }
+  parameters.chroma_sigma = std::min(std::sqrt(squares / 2), kMostSigma);
+  parameters.chroma_grain = grain / 2;
+}
+
+void nonlocal_denoiser::filter(const nonlocal_plane* given, int count, const nonlocal_settings& settings) {
+  if (given == nullptr || (count != 1 && count != 3))
+    throw nonlocal::InvalidArgument("planes: expected 1 or 3, came " +
+                                    (given == nullptr ? "a null pointer" : std::to_string(count)));
+  std::transform(given, given + count, planes.begin(), plane_of);
+  nonlocal::VideoDenoiserParameters parameters;
+  parameters.strength = settings.strength;
+  parameters.chroma_strength = settings.chroma_strength;
+  parameters.patch_size = settings.patch_size;
+  parameters.search_size = settings.search_size;
+  parameters.temporal = settings.temporal != 0;
+  parameters.threads = settings.threads;
+  if (settings.sigma < 0) {
+    take_noise(parameters, count);
+  } else {
+    noise = settings.sigma;
+    parameters.sigma = parameters.chroma_sigma = settings.sigma;
+  }
+  denoiser.filter({planes.data(), 1}, {planes.data() + 1, static_cast<std::size_t>(count - 1)}, parameters);
+}
+
+nonlocal_settings nonlocal_default_settings() { return {-1, 1, 1, 5, 11, 1, 0}; }
+
+nonlocal_denoiser* nonlocal_denoiser_new() {
+  nonlocal_denoiser* made = nullptr;
+  guarded([&] { made = new nonlocal_denoiser; });
+  return made;
+}
+
+void nonlocal_denoiser_free(nonlocal_denoiser* denoiser) { delete denoiser; }
+
+int nonlocal_denoiser_refine_with(nonlocal_denoiser* denoiser, const char* model) {
+  return guarded([&] {
+    if (model == nullptr)
+      denoiser->denoiser.do_not_refine();
+    else
+      denoiser->denoiser.refine_with(nonlocal::find_model(model));
+  });
+}
+
+int nonlocal_denoiser_filter(nonlocal_denoiser* denoiser, const nonlocal_plane* planes, int count,
+                             const nonlocal_settings* settings) {
+  return guarded([&] {
+    denoiser->filter(planes, count, settings != nullptr ? *settings : nonlocal_default_settings());
+  });
+}
+
+double nonlocal_denoiser_noise(const nonlocal_denoiser* denoiser) { return denoiser->noise; }
+
+void nonlocal_denoiser_reset(nonlocal_denoiser* denoiser) {
+  denoiser->denoiser.reset();
+  for (NoiseEstimator& estimator : denoiser->estimators) estimator.reset();
+}
+
+const char* nonlocal_last_error() { return last_error.c_str(); }

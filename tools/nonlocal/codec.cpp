@@ -1,0 +1,144 @@
+#include "codec.h"
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <set>
+
+#include "failure.h"
+#include "text.h"
+
+namespace nonlocal::tools {
+namespace {
+
+const Codec kCodecs[] = {
+    {.name = "h264",
+     .encoder = "x264enc pass=qual qp-min=0 speed-preset=fast mb-tree=false",
+     .quality = "quantizer=%d",
+     .worst = 50,
+     .usual = 18,
+     .most_bits = 10,
+     .needs_even = true,
+     .coded = "video/x-h264,stream-format=avc,alignment=au",
+     .containers = ".mkv .mp4 .mov"},
+    {.name = "h265",
+     .encoder = "x265enc speed-preset=fast",
+     .quality = "option-string=crf=%d",
+     .worst = 51,
+     .usual = 20,
+     .most_bits = 12,
+     .needs_even = true,
+     .coded = "h265parse ! video/x-h265,stream-format=hvc1,alignment=au",
+     .containers = ".mkv .mp4 .mov"},
+    {.name = "vp9",
+     // The rate is a ceiling, far above what the quality takes.
+     .encoder =
+         "vp9enc end-usage=cq target-bitrate=1000000000 deadline=1000000 cpu-used=4 row-mt=true threads=4",
+     .quality = "cq-level=%d",
+     .worst = 63,
+     .usual = 24,
+     .most_bits = 12,
+     .coded = "vp9parse ! video/x-vp9,alignment=super-frame",
+     .containers = ".mkv .webm .mp4"},
+    {.name = "av1",
+     .encoder = "av1enc end-usage=q cpu-used=6 row-mt=true threads=4",
+     .quality = "min-quantizer=%d max-quantizer=%d",
+     .worst = 63,
+     .usual = 24,
+     .most_bits = 8,  // GStreamer 1.22's encoder takes no more
+     .coded = "av1parse ! video/x-av1,stream-format=obu-stream,alignment=tu",
+     .containers = ".mkv .webm .mp4"},
+    {.name = "ffv1",
+     .encoder = "avenc_ffv1 slices=4",
+     .most_bits = 12,
+     .coded =
+         "capssetter caps=video/x-ffv,ffversion=1",  // GStreamer 1.22's matroskamux wants it by this name
+     .containers = ".mkv"},
+    {.name = "prores",
+     .encoder = "avenc_prores_ks profile=hq",
+     .most_bits = 10,
+     .coded = "video/x-prores",
+     .containers = ".mov .mkv"},
+};
+
+struct Container {
+  std::string_view extension;
+  std::string_view muxer;
+  std::set<std::string_view> audio;  // what it holds; empty: whatever comes
+  std::set<std::string_view> subtitles;
+};
+
+const Container kContainers[] = {
+    {".mkv",
+     "matroskamux",
+     {},
+     {"text/x-raw", "application/x-ssa", "application/x-ass", "application/x-usf", "subpicture/x-dvd"}},
+    {".mp4", "mp4mux", {"audio/mpeg", "audio/x-ac3", "audio/x-alac", "audio/x-opus"}, {"text/x-raw"}},
+    {".mov", "qtmux", {"audio/mpeg", "audio/x-ac3", "audio/x-alac", "audio/x-raw"}, {"text/x-raw"}},
+    {".webm", "webmmux", {"audio/x-vorbis", "audio/x-opus"}, {}},
+};
+
+std::string extension_of(const std::string& output) {
+  std::string extension = std::filesystem::path(output).extension().string();
+  std::ranges::transform(extension, extension.begin(), [](unsigned char c) { return std::tolower(c); });
+  return extension;
+}
+
+const Container& container_of(const std::string& output) {
+  const auto* found = std::ranges::find(kContainers, extension_of(output), &Container::extension);
+  if (found == std::end(kContainers))
+    throw Failure(output + ": the output's name must end in .mkv, .mp4, .mov or .webm");
+  return *found;
+}
+
+}  // namespace
+
+const Codec& codec_named(const std::string& name) {
+  const auto* found = std::ranges::find(kCodecs, name, &Codec::name);
+  if (found == std::end(kCodecs)) throw Failure("--codec takes one of " + codec_names() + ", not " + name);
+  return *found;
+}
+
+std::string codec_names() {
+  std::string names;
+  for (const Codec& codec : kCodecs) names.append(names.empty() ? "" : ", ").append(codec.name);
+  return names;
+}
+
+std::string encoder_of(const Codec& codec, int quality) {
+  if (codec.quality.empty()) {
+    if (quality >= 0) throw Failure("--quality: " + codec.name + " has none to choose");
+    return codec.encoder;
+  }
+  if (quality > codec.worst)
+    throw Failure(
+        formatted("--quality: %s takes from 0 to %d, not %d", codec.name.c_str(), codec.worst, quality));
+  // One number, in all its places.
+  std::string setting = codec.quality;
+  const std::string number = std::to_string(quality < 0 ? codec.usual : quality);
+  for (size_t at; (at = setting.find("%d")) != std::string::npos;) setting.replace(at, 2, number);
+  return codec.encoder + " " + setting;
+}
+
+void check_container(const std::string& output, const Codec& codec) {
+  const std::string extension(container_of(output).extension);
+  if (codec.containers.find(extension) == std::string::npos)
+    throw Failure(output + ": a " + extension + " file cannot hold " + codec.name + ", only " +
+                  codec.containers + " files can");
+}
+
+void check_audio(const std::string& output, const MediaFile& media) {
+  const Container& container = container_of(output);
+  for (const AudioStream& audio : media.audio)
+    if (!container.audio.empty() && !container.audio.contains(audio.type))
+      throw Failure(output + ": a " + std::string(container.extension) + " file cannot hold the input's " +
+                    audio.type + " as it is: write a .mkv file");
+}
+
+bool holds_subtitles(const std::string& output, const std::string& type) {
+  return container_of(output).subtitles.contains(type);
+}
+
+std::string muxer_of(const std::string& output) { return std::string(container_of(output).muxer); }
+
+}  // namespace nonlocal::tools

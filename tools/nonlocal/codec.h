@@ -1,0 +1,43 @@
+// What filtered video is encoded with, and the files that hold it.
+#pragma once
+
+#include <string>
+
+#include "media_file.h"
+
+namespace nonlocal::tools {
+
+struct Codec {
+  std::string name;          // as --codec takes it
+  std::string encoder;       // the element and what is always set on it
+  std::string quality = {};  // the quality's setting, with %d in its place; empty: it has none
+  int worst = 0;             // quality goes from 0, the best, to this
+  int usual = 0;
+  int most_bits = 0;        // of a sample
+  bool needs_even = false;  // 4:2:0 only where width and height are even
+  std::string coded;        // what comes behind the encoder, for the form that muxers take
+  std::string containers;   // the extensions of files that can hold it
+};
+
+// Throws Failure for a name that is none.
+const Codec& codec_named(const std::string& name);
+
+// "h264, h265, ..."
+std::string codec_names();
+
+// The element with its quality set; -1: the usual one. Throws Failure for one out of range.
+std::string encoder_of(const Codec& codec, int quality);
+
+// Throws Failure for a name that is of no container here, or of one that cannot hold the codec.
+void check_container(const std::string& output, const Codec& codec);
+
+// Throws Failure where the output cannot hold the input's audio as it is.
+void check_audio(const std::string& output, const MediaFile& media);
+
+// Whether the output holds subtitles of this type as they are.
+bool holds_subtitles(const std::string& output, const std::string& type);
+
+// The element that writes `output`.
+std::string muxer_of(const std::string& output);
+
+}  // namespace nonlocal::tools
