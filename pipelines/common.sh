@@ -66,6 +66,16 @@ camera() { # [DEVICE | test]: fills source; wants limit before
   fi
 }
 
+# Where pictures come from: a file, or as camera has it.
+pictures() { # [FILE | DEVICE | test]: fills source, of a file what inspect fills, too; wants limit before
+  if [ -f "${1:-}" ]; then
+    inspect "$1"
+    source=(filesrc "location=$(quoted "$1")" ! parsebin ! "$video" "${limiter[@]}" ! decodebin ! videoconvert)
+  else
+    camera "$@"
+  fi
+}
+
 # Where the pictures end: option[frames] as a property of live sources and, for others, as an element to stand
 # before the decoder (behind one it would let pass what the decoder's threads still hold).
 limit() { # fills limited and limiter

@@ -14,22 +14,38 @@ std::shared_ptr<GBytes> bytes_of(const std::vector<float>& values) {
   return {g_bytes_new(values.data(), values.size() * sizeof(float)), g_bytes_unref};
 }
 
+Look look_of(const LookSource& source) {
+  const CrossAttentionModel model(source.model);
+  const TokenEmbeddings read = read_token_embeddings(source.embeddings);
+  if (read.dim != model.embedding_dim()) {
+    throw ModelError(source.embeddings, "expected tokens of " + std::to_string(model.embedding_dim()) +
+                                            " values, as the filter in " + source.model + " reads, found " +
+                                            std::to_string(read.dim));
+  }
+  Look look;
+  look.filter.emplace(model, read.tokens());
+  look.pooled_bytes = bytes_of(read.pooled);
+  return look;
+}
+
+Look look_of(PromptReading reading) {
+  Look look;
+  look.filter = std::move(reading.filter);
+  look.pooled_bytes = bytes_of(reading.pooled);
+  look.tokens = std::move(reading.tokens);
+  look.unknown_words = std::move(reading.unknown_words);
+  look.cut = reading.cut;
+  look.invalid = reading.invalid;
+  return look;
+}
+
 }  // namespace
 
-LookMaker::LookMaker(const LookSource& source) : source_(source), model_(source.model), words_(source.model) {
-  int width = 0;
-  if (!source_.embeddings.empty()) {
-    embeddings_ = read_token_embeddings(source_.embeddings);
-    width = embeddings_->dim;
+LookMaker::LookMaker(const LookSource& source) : source_(source) {
+  if (source_.embeddings.empty()) {
+    reader_.emplace(source_.model, source_.threads);
   } else {
-    encoder_.emplace(source_.model, EncoderParameters{AttentionPrecision::kFloat32, source_.threads});
-    width = encoder_->width();
-  }
-  if (width != model_.embedding_dim()) {
-    throw ModelError(embeddings_ ? source_.embeddings : source_.model,
-                     "expected tokens of " + std::to_string(model_.embedding_dim()) +
-                         " values, as the filter in " + source_.model + " reads, found " +
-                         std::to_string(width));
+    given_ = look_of(source_);
   }
   thread_ = std::thread([this] { work(); });
 }
@@ -72,35 +88,14 @@ void LookMaker::make_now(const LookRequest& request) {
 
 std::shared_ptr<const Look> LookMaker::make(const LookRequest& request) {
   const std::lock_guard lock(making_);
-  auto look = std::make_shared<Look>();
+  auto look = std::make_shared<Look>(reader_ ? look_of(reader_->read(request.prompt)) : given_);
   look->request = request;
-  if (embeddings_ || request.prompt.find_first_not_of(" \t\r\n\f\v") != std::string::npos) {
-    read_prompt(*look);
-  }
-  return look;
-}
-
-void LookMaker::read_prompt(Look& look) {
-  if (embeddings_) {
-    look.filter.emplace(model_, embeddings_->tokens());
-    look.pooled_bytes = bytes_of(embeddings_->pooled);
-  } else {
-    const TextEmbedding read = encoder_->encode(look.request.prompt);
-    const int count = static_cast<int>(read.ids.size());
-    look.filter.emplace(model_, ConstMatrix{read.tokens.data(), count, read.width, read.width});
-    for (const std::int32_t id : read.ids) {
-      look.tokens.push_back(encoder_->tokenizer()->piece(id));
-    }
-    look.pooled_bytes = bytes_of(read.pooled);
-    look.unknown_words = words_.unknown_words(look.request.prompt);
-    look.cut = read.cut;
-    look.invalid = read.invalid;
-  }
-  if (look.request.is_baked) {
+  if (look->filter && request.is_baked) {
     GradeLookParameters parameters;
     parameters.threads = source_.threads;
-    look.baked = GradeLook::bake(*look.filter, look.request.format, parameters);
+    look->baked = GradeLook::bake(*look->filter, request.format, parameters);
   }
+  return look;
 }
 
 void LookMaker::work() {

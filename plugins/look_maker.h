@@ -15,8 +15,7 @@
 
 #include "nonlocal/cross_attention_filter.h"
 #include "nonlocal/frame_grader.h"
-#include "nonlocal/known_words.h"
-#include "nonlocal/text_encoder.h"
+#include "nonlocal/prompt_reader.h"
 
 namespace nonlocal {
 
@@ -72,15 +71,12 @@ class LookMaker {
   };
 
   [[nodiscard]] std::shared_ptr<const Look> make(const LookRequest& request);
-  void read_prompt(Look& look);
   void work();
 
   LookSource source_;
-  CrossAttentionModel model_;
-  std::optional<TokenEmbeddings> embeddings_;
-  std::optional<TextEncoder> encoder_;
-  KnownWords words_;
-  std::mutex making_;  // one look at a time
+  std::optional<PromptReader> reader_;  // none: all looks are
+  Look given_;                          // of these embeddings
+  std::mutex making_;                   // one look at a time
 
   std::mutex mutex_;  // guards what follows; held for moments
   std::condition_variable is_asked_;

@@ -2,14 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "video_planes.h"
 
 namespace nonlocal {
 namespace {
 
-constexpr float kFollowing = 0.25F;  // of what a new frame says; the rest is what those before said
-constexpr float kLeast = 1e-4F;      // of the colours' range: less is nothing
+constexpr float kFollowing = 0.25F;    // of what a new frame says; the rest is what those before said
+constexpr float kLeastChange = 1e-4F;  // of the colours' range: less is nothing
+constexpr float kLeastRegion = 0.1F;   // of a region's relevance
 constexpr float kBoxShare = 0.5F;
 
 // Where a sample of `count` lies among `cells`: those around it, and how far it is to the second.
@@ -35,6 +37,18 @@ void store(const Plane& plane, int y, std::span<const float> values) {
 
 }  // namespace
 
+void RelevanceView::take(const ConstMatrix& map) {
+  rows_ = map.rows;
+  columns_ = map.columns;
+  least_ = kLeastRegion;
+  scale_ = 1;
+  map_.resize(static_cast<std::size_t>(columns_) * rows_);
+  for (int row = 0; row < rows_; ++row) {
+    std::copy_n(map.row(row), columns_, map_.begin() + static_cast<std::ptrdiff_t>(row) * columns_);
+  }
+  most_ = map_.empty() ? 0 : *std::max_element(map_.begin(), map_.end());
+}
+
 void RelevanceView::look(std::span<const ConstPlane> frame, const ColourFormat& format,
                          const CrossAttentionFilter& filter, int threads, bool is_new) {
   TokenMapParameters parameters;
@@ -46,7 +60,8 @@ void RelevanceView::look(std::span<const ConstPlane> frame, const ColourFormat& 
   columns_ = parameters.columns;
   rows_ = parameters.rows;
   map_.resize(static_cast<std::size_t>(columns_) * rows_);
-  most_ = kLeast;
+  least_ = kLeastChange;
+  most_ = least_;
   for (int row = 0; row < rows_; ++row) {
     for (int column = 0; column < columns_; ++column) {
       float sum = 0;
@@ -58,11 +73,12 @@ void RelevanceView::look(std::span<const ConstPlane> frame, const ColourFormat& 
       most_ = std::max(most_, value);
     }
   }
+  scale_ = most_;
 }
 
 void RelevanceView::paint_heat(std::span<const Plane> frame, const ColourFormat& format, int threads) const {
   HeatMapParameters parameters;
-  parameters.most = most_;
+  parameters.most = scale_;
   parameters.threads = threads;
   blend_heat_map(map(), ReadPlanes(frame).all(), frame, format, parameters);
 }
@@ -75,7 +91,7 @@ void RelevanceView::paint_plane(const Plane& plane, double low, double high) {
     for (int c = 0; c < columns_; ++c) {
       const float value = std::lerp(map().row(rows.first)[c], map().row(rows.second)[c], rows.share);
       line_[static_cast<std::size_t>(c)] =
-          static_cast<float>(low) + static_cast<float>(high - low) * std::min(1.0F, value / most_);
+          static_cast<float>(low) + static_cast<float>(high - low) * std::min(1.0F, value / scale_);
     }
     for (int x = 0; x < plane.width; ++x) {
       const Between columns = between(x, plane.width, columns_);
@@ -121,12 +137,16 @@ std::optional<GstVideoRectangle> RelevanceView::box(int width, int height) const
       }
     }
   }
-  if (right < 0 || most_ <= kLeast) {
+  if (right < 0 || most_ <= least_) {
     return std::nullopt;
   }
   const int x = left * width / columns_;
   const int y = top * height / rows_;
   return GstVideoRectangle{x, y, (right + 1) * width / columns_ - x, (bottom + 1) * height / rows_ - y};
+}
+
+double RelevanceView::mean() const {
+  return empty() ? 0 : std::accumulate(map_.begin(), map_.end(), 0.0) / static_cast<double>(map_.size());
 }
 
 std::vector<double> RelevanceView::token_means() const {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -16,7 +17,10 @@
 #include "element_parts.h"
 #include "look_maker.h"
 #include "nonlocal/error.h"
+#include "nonlocal/map_tracker.h"
 #include "nonlocal/refinement.h"
+#include "own_planes.h"
+#include "region_seeker.h"
 #include "relevance_view.h"
 #include "video_caps.h"
 #include "video_planes.h"
@@ -26,6 +30,7 @@ GST_DEBUG_CATEGORY_STATIC(text_cross_debug);
 
 namespace {
 
+using nonlocal::ConstMatrix;
 using nonlocal::ConstPlane;
 using nonlocal::FramePlanes;
 using nonlocal::Look;
@@ -48,13 +53,13 @@ constexpr int kMostTransition = 60'000;
 
 // What is opened when the element starts.
 struct Files {
-  std::string model = kDefaultModel;  // a name or a file
+  std::string model = kDefaultModel;  // a name, a file, or a folder of CLIP's or CLIPSeg's
   std::string embeddings;             // a file; "": prompts are read
 };
 
 // What may change from frame to frame.
 struct Settings {
-  std::uint64_t prompt = 0;  // counts how often it was set
+  std::uint64_t texts = 0;  // counts how often prompt or region were set
   Mode mode = MODE_AUTO;
   double strength = 1;
   Output output = OUTPUT_BLEND;
@@ -74,17 +79,32 @@ struct Fade {
   GstClockTime begin = GST_CLOCK_TIME_NONE;  // running time
 };
 
+// What the model of a folder finds, and where it has come since.
+struct Regions {
+  std::unique_ptr<nonlocal::RegionSeeker> seeker;  // null: there is no such model
+  std::string sought;
+  bool is_told = false;  // what is to be said of that text
+  nonlocal::FoundRegions found;
+  nonlocal::MapTracker tracker;
+  nonlocal::OwnPlanes graded;  // where a region limits the grade
+
+  [[nodiscard]] bool are_sought() const { return seeker != nullptr && !sought.empty(); }
+};
+
 // What the streaming thread remembers from frame to frame; it is guarded by the pad's stream lock.
 struct State {
   std::unique_ptr<LookMaker> maker;
   std::array<nonlocal::FrameGrader, 3> graders;  // of a frame, and of both fields
   nonlocal::RelevanceView view;
-  bool is_new = false;  // the look that the view sees
+  Regions regions;
+  bool is_new = false;  // the map of the view: of no frame before
   Fade fade;
-  double weight = 1;         // of fade.to, in this frame
-  LookRequest asked;         // last
-  std::uint64_t prompt = 0;  // Settings::prompt of that
-  double strength = 1;       // of this frame
+  double weight = 1;        // of fade.to, in this frame
+  LookRequest asked;        // last
+  std::uint64_t texts = 0;  // Settings::texts of that
+  bool posts = true;        // messages
+  bool is_due = false;      // the newest look's
+  double strength = 1;      // of this frame
   int threads = 0;
   Output output = OUTPUT_BLEND;
 };
@@ -98,6 +118,7 @@ struct _GstTextCross {
     std::mutex mutex;  // guards all but `state`
     Files files;
     std::string prompt;
+    std::string region;
     Settings settings;
     State state;
   };
@@ -108,6 +129,7 @@ struct _GstTextCross {
 
 enum Property {
   PROP_PROMPT = 1,
+  PROP_REGION,
   PROP_MODEL,
   PROP_EMBEDDINGS,
   PROP_STRENGTH,
@@ -157,7 +179,11 @@ void set_property(GObject* object, guint id, const GValue* value, GParamSpec* sp
   switch (id) {
     case PROP_PROMPT:
       m.prompt = nonlocal::text_of(value);
-      ++settings.prompt;
+      ++settings.texts;
+      return;
+    case PROP_REGION:
+      m.region = nonlocal::text_of(value);
+      ++settings.texts;
       return;
     case PROP_MODEL:
       m.files.model = nonlocal::text_of(value, kDefaultModel);
@@ -195,6 +221,8 @@ void get_property(GObject* object, guint id, GValue* value, GParamSpec* spec) {
   switch (id) {
     case PROP_PROMPT:
       return g_value_set_string(value, m.prompt.c_str());
+    case PROP_REGION:
+      return g_value_set_string(value, m.region.c_str());
     case PROP_MODEL:
       return g_value_set_string(value, m.files.model.c_str());
     case PROP_EMBEDDINGS:
@@ -230,12 +258,19 @@ void install_properties(GObjectClass* object_class) {
               "What the picture shall look like, as text: \"warm sunset, darker edges\"; \"\" (the "
               "default) leaves it as it is. Read beside the stream when it changes",
               "", kPlain));
-  install(PROP_MODEL, g_param_spec_string(
-                          "model", "Model",
-                          "The filter's weights and the encoder of prompts, as text: the name of one of the "
-                          "library's (grade, the default); or a safetensors file, with a /. Opened when the "
-                          "element starts",
-                          kDefaultModel, kWeights));
+  install(PROP_REGION,
+          g_param_spec_string(
+              "region", "Region",
+              "What the change is limited to, as text: \"the car\"; \"\" (the default) is the whole picture. "
+              "Found beside the stream, if model is a folder",
+              "", kPlain));
+  install(PROP_MODEL,
+          g_param_spec_string(
+              "model", "Model",
+              "The filter's weights and the encoder of prompts, as text: the name of one of the library's "
+              "(grade, the default); a safetensors file, with a /; or a folder of CLIP's or CLIPSeg's files, "
+              "which finds regions, while grade does the grading. Opened when the element starts",
+              kDefaultModel, kWeights));
   install(PROP_EMBEDDINGS,
           g_param_spec_string(
               "embeddings", "Embeddings",
@@ -247,13 +282,15 @@ void install_properties(GObjectClass* object_class) {
                              "How much of the change, as a factor without unit: 0 (leave as is) to 4; 1 (the "
                              "default) as trained",
                              0, kMostStrength, d.strength, kTunable));
-  install(PROP_OUTPUT,
-          g_param_spec_enum(
-              "output", "Output",
-              "What frames become: blend (the default), the graded picture; heatmap, where the "
-              "prompt acts, over the picture; mask, the same as alpha or gray; or none, as they are. "
-              "All but blend carry the prompt's vector and its region as metadata",
-              gst_text_cross_output_get_type(), d.output, kPlain));
+  install(
+      PROP_OUTPUT,
+      g_param_spec_enum(
+          "output", "Output",
+          "What frames become: blend (the default), the graded picture; heatmap, where the "
+          "prompt acts or, if model is a folder, what answers region or prompt lies, over the picture; "
+          "mask, the same as alpha or gray; or none, as they are. All but blend carry a vector and a region "
+          "as metadata",
+          gst_text_cross_output_get_type(), d.output, kPlain));
   install(PROP_MODE,
           g_param_spec_enum(
               "mode", "Mode",
@@ -271,6 +308,86 @@ void install_properties(GObjectClass* object_class) {
                             "message", "Message",
                             "Post an element message when a prompt takes effect: true (the default) or false",
                             d.message, kPlain));
+}
+
+// ---------------------------------------------------------------------------------------------- messages
+
+void take_list(GstStructure* structure, const char* name, std::span<GValue> values) {
+  GValue list = G_VALUE_INIT;
+  gst_value_list_init(&list, static_cast<guint>(values.size()));
+  for (GValue& value : values) {
+    gst_value_list_append_and_take_value(&list, &value);
+  }
+  gst_structure_take_value(structure, name, &list);
+}
+
+// Whatever bytes the text has: messages hold UTF-8 alone.
+void set_text(GstStructure* structure, const char* name, const std::string& text) {
+  gchar* const valid = g_utf8_make_valid(text.c_str(), -1);
+  gst_structure_set(structure, name, G_TYPE_STRING, valid, nullptr);
+  g_free(valid);
+}
+
+void take_texts(GstStructure* structure, const char* name, const std::vector<std::string>& texts) {
+  std::vector<GValue> values(texts.size(), GValue(G_VALUE_INIT));
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    g_value_init(&values[i], G_TYPE_STRING);
+    g_value_set_string(&values[i], texts[i].c_str());
+  }
+  take_list(structure, name, values);
+}
+
+void take_numbers(GstStructure* structure, const char* name, const std::vector<double>& numbers) {
+  std::vector<GValue> values(numbers.size(), GValue(G_VALUE_INIT));
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    g_value_init(&values[i], G_TYPE_DOUBLE);
+    g_value_set_double(&values[i], numbers[i]);
+  }
+  take_list(structure, name, values);
+}
+
+void warn_of_text(GstElement* element, const char* property, std::size_t cut, std::size_t invalid) {
+  if (invalid > 0) {
+    GST_ELEMENT_WARNING(element, STREAM, FORMAT,
+                        ("%s: %zu places are not UTF-8, and were read as U+FFFD", property, invalid),
+                        (nullptr));
+  }
+  if (cut > 0) {
+    GST_ELEMENT_WARNING(
+        element, STREAM, FORMAT,
+        ("%s: its last %zu tokens are more than the model has room for, and were left out", property, cut),
+        (nullptr));
+  }
+}
+
+void post(GstBaseTransform* trans, GstStructure* structure) {
+  gst_element_post_message(GST_ELEMENT(trans), gst_message_new_element(GST_OBJECT(trans), structure));
+}
+
+// `relevance`: of each token; none where nothing was looked at.
+void report(GstBaseTransform* trans, GstBuffer* buffer, const Look& look,
+            const std::vector<double>& relevance) {
+  GstStructure* structure = nonlocal::structure_about("textcross", trans, buffer);
+  set_text(structure, "prompt", look.request.prompt);
+  take_texts(structure, "tokens", look.tokens);
+  take_numbers(structure, "relevance", relevance);
+  take_texts(structure, "unknown-words", look.unknown_words);
+  post(trans, structure);
+}
+
+// Each time that a model has found regions.
+void report_regions(GstBaseTransform* trans, const GstVideoFrame& frame) {
+  const State& state = members(trans).state;
+  const nonlocal::SoughtText& text = *state.regions.found.text;
+  GstStructure* structure = nonlocal::structure_about("textcross", trans, frame.buffer);
+  set_text(structure, "region", text.text);
+  gst_structure_set(structure, "relevance", G_TYPE_DOUBLE, state.view.mean(), nullptr);
+  take_texts(structure, "tokens", text.tokens);
+  if (const auto box = state.view.box(GST_VIDEO_FRAME_WIDTH(&frame), GST_VIDEO_FRAME_HEIGHT(&frame))) {
+    gst_structure_set(structure, "x", G_TYPE_INT, box->x, "y", G_TYPE_INT, box->y, "width", G_TYPE_INT,
+                      box->w, "height", G_TYPE_INT, box->h, nullptr);
+  }
+  post(trans, structure);
 }
 
 // ------------------------------------------------------------------------------------------------- looks
@@ -304,10 +421,19 @@ void grade_part(const State& state, nonlocal::FrameGrader& grader, std::span<con
   }
 }
 
-void grade_frame(const State& state, std::array<nonlocal::FrameGrader, 3>& graders,
-                 const GstVideoFrame& frame) {
-  const FramePlanes planes = nonlocal::planes_of(frame);
-  if (!nonlocal::is_interlaced(frame)) {
+// 4:2:0 of 4 n + 2 rows has an odd number of rows of chroma, so that the second field lacks one.
+bool has_whole_fields(const FramePlanes& planes) {
+  if (planes.chroma.empty()) {
+    return true;
+  }
+  const int luma = planes.luma.planes[0].height;
+  const int chroma = planes.chroma.planes[0].height;
+  return luma == chroma || chroma % 2 == 0;
+}
+
+void grade_frame(const State& state, std::array<nonlocal::FrameGrader, 3>& graders, const FramePlanes& planes,
+                 bool is_interlaced) {
+  if (!is_interlaced || !has_whole_fields(planes)) {
     return grade_part(state, graders[0], nonlocal::all_planes(planes).all());
   }
   for (const int field : {0, 1}) {
@@ -318,66 +444,82 @@ void grade_frame(const State& state, std::array<nonlocal::FrameGrader, 3>& grade
   }
 }
 
-// What the prompt's way back sees, and shows.
-void view_frame(State& state, const GstVideoFrame& frame) {
+// Only where the region is.
+void grade_region(State& state, const FramePlanes& frame, bool is_interlaced) {
+  Regions& regions = state.regions;
+  const ConstMatrix map = regions.tracker.map();
+  if (map.rows == 0) {
+    return;
+  }
+  regions.graded.copy(frame);
+  grade_frame(state, state.graders, regions.graded.planes(), is_interlaced);
+  const PlaneGroup graded = nonlocal::all_planes(regions.graded.planes());
+  nonlocal::mix_by_map(map, nonlocal::ReadPlanes(graded.all()).all(), nonlocal::all_planes(frame).all(),
+                       state.asked.format, state.threads);
+}
+
+// The map is moved along with the frame; what was found is put in, and the model gets the next frame.
+void follow_regions(GstBaseTransform* trans, const GstVideoFrame& frame) {
+  State& state = members(trans).state;
+  Regions& regions = state.regions;
+  const FramePlanes planes = nonlocal::planes_of(frame);
+  const PlaneGroup all = nonlocal::all_planes(planes);
+  nonlocal::MapTrackerParameters parameters;
+  parameters.threads = state.threads;
+  regions.tracker.follow(nonlocal::ReadPlanes(all.all()).all(), state.asked.format, parameters);
+  bool is_new = false;
+  try {
+    is_new = regions.seeker->take(regions.found);
+  } catch (const std::exception& error) {
+    GST_ELEMENT_WARNING(trans, LIBRARY, FAILED, ("Regions cannot be found: %s", error.what()), (nullptr));
+  }
+  if (is_new) {
+    regions.tracker.found(regions.found.map(), parameters);
+    const nonlocal::SoughtText& text = *regions.found.text;
+    if (!std::exchange(regions.is_told, true)) {
+      warn_of_text(GST_ELEMENT(trans), "region", text.cut, text.invalid);
+    }
+  }
+  if (regions.seeker->offer(planes, state.asked.format)) {
+    regions.tracker.begin();
+  }
+  state.view.take(regions.tracker.map());
+  if (is_new && state.posts) {
+    report_regions(trans, frame);
+  }
+}
+
+// Where the prompt acts on the frame.
+void look_at_frame(State& state, const GstVideoFrame& frame, bool is_new) {
   const Look& look = *state.fade.to;
   const PlaneGroup planes = nonlocal::all_planes(nonlocal::planes_of(frame));
   state.view.look(nonlocal::ReadPlanes(planes.all()).all(), look.request.format, *look.filter, state.threads,
-                  std::exchange(state.is_new, false));
+                  is_new);
+}
+
+void show_view(State& state, const GstVideoFrame& frame) {
+  if (state.view.empty()) {
+    return;
+  }
+  const PlaneGroup planes = nonlocal::all_planes(nonlocal::planes_of(frame));
   if (state.output == OUTPUT_HEATMAP) {
-    state.view.paint_heat(planes.all(), look.request.format, state.threads);
+    state.view.paint_heat(planes.all(), state.asked.format, state.threads);
   } else if (state.output == OUTPUT_MASK) {
     const std::optional<Plane> alpha = nonlocal::alpha_of(frame);
-    state.view.paint_mask(planes.all(), look.request.format, alpha ? &*alpha : nullptr);
+    state.view.paint_mask(planes.all(), state.asked.format, alpha ? &*alpha : nullptr);
   }
 }
 
 void add_metadata(const State& state, const GstVideoFrame& frame) {
-  const Look& look = *state.fade.to;
+  const std::shared_ptr<GBytes>& pooled =
+      state.regions.are_sought() ? state.regions.found.pooled_bytes : state.fade.to->pooled_bytes;
   if (const auto box = state.view.box(GST_VIDEO_FRAME_WIDTH(&frame), GST_VIDEO_FRAME_HEIGHT(&frame))) {
     gst_buffer_add_video_region_of_interest_meta(frame.buffer, kRegionType, box->x, box->y, box->w, box->h);
   }
   GstCustomMeta* meta = gst_buffer_add_custom_meta(frame.buffer, kMetaName);
-  if (meta != nullptr && look.pooled_bytes != nullptr) {
-    gst_structure_set(gst_custom_meta_get_structure(meta), "pooled", G_TYPE_BYTES, look.pooled_bytes.get(),
-                      nullptr);
+  if (meta != nullptr && pooled != nullptr) {
+    gst_structure_set(gst_custom_meta_get_structure(meta), "pooled", G_TYPE_BYTES, pooled.get(), nullptr);
   }
-}
-
-// ---------------------------------------------------------------------------------------------- messages
-
-void take_texts(GstStructure* structure, const char* name, const std::vector<std::string>& texts) {
-  GValue list = G_VALUE_INIT;
-  gst_value_list_init(&list, static_cast<guint>(texts.size()));
-  for (const std::string& text : texts) {
-    GValue value = G_VALUE_INIT;
-    g_value_init(&value, G_TYPE_STRING);
-    g_value_set_string(&value, text.c_str());
-    gst_value_list_append_and_take_value(&list, &value);
-  }
-  gst_structure_take_value(structure, name, &list);
-}
-
-void warn_of_prompt(GstElement* element, const Look& look) {
-  if (look.invalid > 0) {
-    GST_ELEMENT_WARNING(element, STREAM, FORMAT,
-                        ("prompt: %zu places are not UTF-8, and were read as U+FFFD", look.invalid),
-                        (nullptr));
-  }
-  if (look.cut > 0) {
-    GST_ELEMENT_WARNING(
-        element, STREAM, FORMAT,
-        ("prompt: its last %zu tokens are more than the model has room for, and were left out", look.cut),
-        (nullptr));
-  }
-}
-
-void report(GstBaseTransform* trans, GstBuffer* buffer, const Look& look) {
-  GstStructure* structure = nonlocal::structure_about("textcross", trans, buffer);
-  gst_structure_set(structure, "prompt", G_TYPE_STRING, look.request.prompt.c_str(), nullptr);
-  take_texts(structure, "tokens", look.tokens);
-  take_texts(structure, "unknown-words", look.unknown_words);
-  gst_element_post_message(GST_ELEMENT(trans), gst_message_new_element(GST_OBJECT(trans), structure));
 }
 
 // -------------------------------------------------------------------------------------- the base classes
@@ -406,28 +548,67 @@ void advance(GstBaseTransform* trans, GstBuffer* buffer, const Settings& setting
   if (fade.from != nullptr || newest == fade.to) {
     return;
   }
-  warn_of_prompt(GST_ELEMENT(trans), *newest);
-  if (settings.message) {
-    report(trans, buffer, *newest);
-  }
+  warn_of_text(GST_ELEMENT(trans), "prompt", newest->cut, newest->invalid);
+  state.is_due = settings.message;
   fade = {std::exchange(fade.to, nullptr), std::move(newest), now};
   state.is_new = true;
   state.weight = weight_at(fade, now, settings.transition);
 }
 
-// The prompt is copied where it has changed, not in every frame.
-void ask_where_changed(Members& m, const Settings& settings) {
-  State& state = m.state;
-  if (settings.prompt == state.prompt && is_baked(settings) == state.asked.is_baked) {
+// What the model of a folder seeks.
+void seek(Members& m, Output output, const std::string& prompt, const std::string& region) {
+  Regions& regions = m.state.regions;
+  const std::string& sought = region.empty() && output != OUTPUT_BLEND ? prompt : region;
+  if (regions.seeker == nullptr || sought == regions.sought) {
     return;
   }
-  state.prompt = settings.prompt;
-  state.asked.is_baked = is_baked(settings);
+  regions.sought = sought;
+  regions.is_told = false;
+  regions.tracker.reset();
+  regions.seeker->seek(sought);
+}
+
+// Texts are copied where they have changed, not in every frame.
+void ask_where_changed(GstBaseTransform* trans, const Settings& settings) {
+  Members& m = members(trans);
+  State& state = m.state;
+  if (settings.texts == state.texts && is_baked(settings) == state.asked.is_baked &&
+      settings.output == state.output) {
+    return;
+  }
+  std::string region;
+  LookRequest wanted = state.asked;
+  wanted.is_baked = is_baked(settings);
   {
     const std::lock_guard lock(m.mutex);
-    state.asked.prompt = m.prompt;
+    wanted.prompt = m.prompt;
+    region = m.region;
   }
-  state.maker->ask(state.asked);
+  if (settings.texts != state.texts && state.regions.seeker == nullptr && !region.empty()) {
+    GST_ELEMENT_WARNING(
+        trans, LIBRARY, SETTINGS,
+        ("region: only a model of CLIP or CLIPSeg, given as a folder, finds \"%s\"; the whole "
+         "picture is changed",
+         region.c_str()),
+        (nullptr));
+  }
+  state.texts = settings.texts;
+  seek(m, settings.output, wanted.prompt, region);
+  if (wanted != state.asked) {
+    state.asked = wanted;
+    state.maker->ask(wanted);
+  }
+}
+
+// What the frame is mapped for.
+bool changes_frame(const State& state, const Settings& settings) {
+  const bool are_sought = state.regions.are_sought();
+  if (settings.output != OUTPUT_BLEND) {
+    return are_sought || (state.regions.seeker == nullptr && changes_frames(state.fade.to));
+  }
+  const bool fades = state.fade.from != nullptr && state.weight < 1;
+  return settings.strength > 0 &&
+         (changes_frames(state.fade.to) || (fades && changes_frames(state.fade.from)));
 }
 
 void before_transform(GstBaseTransform* trans, GstBuffer* buffer) {
@@ -439,33 +620,67 @@ void before_transform(GstBaseTransform* trans, GstBuffer* buffer) {
     const std::lock_guard lock(m.mutex);
     settings = m.settings;
   }
-  state.strength = settings.strength;
-  state.threads = settings.threads;
-  state.output = settings.output;
   try {
-    ask_where_changed(m, settings);
+    ask_where_changed(trans, settings);
     advance(trans, buffer, settings);
   } catch (const std::exception& error) {
     GST_ELEMENT_WARNING(trans, LIBRARY, FAILED, ("The prompt cannot be read: %s", error.what()), (nullptr));
   }
-  const bool fades = state.fade.from != nullptr && state.weight < 1;
-  const bool blends =
-      settings.strength > 0 && (changes_frames(state.fade.to) || (fades && changes_frames(state.fade.from)));
-  const bool shows = changes_frames(state.fade.to);
-  gst_base_transform_set_passthrough(trans, settings.output == OUTPUT_BLEND ? !blends : !shows);
+  state.strength = settings.strength;
+  state.threads = settings.threads;
+  state.output = settings.output;
+  state.is_new = state.is_new || state.output == OUTPUT_BLEND;  // the view misses this frame
+  state.posts = settings.message;
+  const bool is_passed = !changes_frame(state, settings);
+  if (is_passed && std::exchange(state.is_due, false)) {
+    report(trans, buffer, *state.fade.to, {});
+  }
+  gst_base_transform_set_passthrough(trans, is_passed);
+}
+
+void blend(State& state, const GstVideoFrame& frame) {
+  const FramePlanes planes = nonlocal::planes_of(frame);
+  const bool is_interlaced = nonlocal::is_interlaced(frame);
+  if (state.regions.are_sought()) {
+    grade_region(state, planes, is_interlaced);
+  } else {
+    grade_frame(state, state.graders, planes, is_interlaced);
+  }
+}
+
+// A message that is due says how much each token matters on its first frame.
+void report_where_due(GstBaseTransform* trans, const GstVideoFrame& frame) {
+  State& state = members(trans).state;
+  const bool is_shown = state.output == OUTPUT_BLEND || !state.regions.are_sought();
+  if (!std::exchange(state.is_due, false) || !is_shown) {
+    return;
+  }
+  std::vector<double> relevance;
+  if (changes_frames(state.fade.to)) {
+    look_at_frame(state, frame, true);
+    relevance = state.view.token_means();
+  }
+  report(trans, frame.buffer, *state.fade.to, relevance);
 }
 
 GstFlowReturn transform_frame_ip(GstVideoFilter* filter, GstVideoFrame* frame) {
   if (GST_BUFFER_FLAG_IS_SET(frame->buffer, GST_BUFFER_FLAG_GAP)) {
     return GST_FLOW_OK;
   }
+  auto* trans = GST_BASE_TRANSFORM(filter);
   try {
     State& state = members(filter).state;
+    report_where_due(trans, *frame);
+    if (state.regions.are_sought()) {
+      follow_regions(trans, *frame);
+    } else if (state.output != OUTPUT_BLEND) {
+      look_at_frame(state, *frame, std::exchange(state.is_new, false));
+    }
     if (state.output == OUTPUT_BLEND) {
-      grade_frame(state, state.graders, *frame);
+      blend(state, *frame);
     } else {
-      view_frame(state, *frame);
       add_metadata(state, *frame);
+      show_view(state, *frame);
     }
     return GST_FLOW_OK;
   } catch (...) {
@@ -473,6 +688,13 @@ GstFlowReturn transform_frame_ip(GstVideoFilter* filter, GstVideoFrame* frame) {
                              GST_VIDEO_FRAME_HEIGHT(frame));
   }
   return GST_FLOW_ERROR;
+}
+
+// What comes after a flush or a seek, or in another format, has nothing to do with what was before.
+void forget_frames(State& state) {
+  state.is_new = true;
+  state.fade.from.reset();
+  state.regions.tracker.reset();
 }
 
 // The first frame has its look.
@@ -485,8 +707,8 @@ gboolean set_info(GstVideoFilter* filter, GstCaps*, GstVideoInfo* info, GstCaps*
     const std::lock_guard lock(m.mutex);
     wanted.prompt = m.prompt;
     wanted.is_baked = is_baked(m.settings);
-    state.prompt = m.settings.prompt;
   }
+  forget_frames(state);
   try {
     if (state.fade.to == nullptr || wanted != state.asked) {
       state.asked = wanted;
@@ -501,6 +723,13 @@ gboolean set_info(GstVideoFilter* filter, GstCaps*, GstVideoInfo* info, GstCaps*
   return FALSE;
 }
 
+gboolean sink_event(GstBaseTransform* trans, GstEvent* event) {
+  if (GST_EVENT_TYPE(event) == GST_EVENT_FLUSH_STOP || GST_EVENT_TYPE(event) == GST_EVENT_SEGMENT) {
+    forget_frames(members(trans).state);
+  }
+  return GST_BASE_TRANSFORM_CLASS(gst_text_cross_parent_class)->sink_event(trans, event);
+}
+
 gboolean start(GstBaseTransform* trans) {
   Members& m = members(trans);
   try {
@@ -509,8 +738,12 @@ gboolean start(GstBaseTransform* trans) {
       const std::lock_guard lock(m.mutex);
       source = {m.files.model, m.files.embeddings, m.settings.threads};
     }
-    source.model = nonlocal::find_model(source.model);
     m.state = State();
+    if (std::filesystem::is_directory(source.model)) {
+      m.state.regions.seeker = std::make_unique<nonlocal::RegionSeeker>(source.model, source.threads);
+      source.model = kDefaultModel;
+    }
+    source.model = nonlocal::find_model(source.model);
     m.state.maker = std::make_unique<LookMaker>(source);
     return TRUE;
   } catch (...) {
@@ -554,6 +787,7 @@ static void gst_text_cross_class_init(GstTextCrossClass* klass) {
   auto* transform_class = GST_BASE_TRANSFORM_CLASS(klass);
   transform_class->transform_ip_on_passthrough = FALSE;
   transform_class->before_transform = GST_DEBUG_FUNCPTR(before_transform);
+  transform_class->sink_event = GST_DEBUG_FUNCPTR(sink_event);
   transform_class->start = GST_DEBUG_FUNCPTR(start);
   transform_class->stop = GST_DEBUG_FUNCPTR(stop);
   auto* filter_class = GST_VIDEO_FILTER_CLASS(klass);

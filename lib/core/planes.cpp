@@ -35,35 +35,35 @@ bool overlap(const ConstPlane& a, const ConstPlane& b) {
 }
 
 void check_plane(const char* filter, const ConstPlane& p) {
-  const std::string name = std::string(filter) + ": ";
+  const auto name = [filter] { return std::string(filter) + ": "; };  // allocates: for errors alone
   if (p.data == nullptr) {
-    throw InvalidArgument(name + "a plane has no data");
+    throw InvalidArgument(name() + "a plane has no data");
   }
   if (p.width < 1 || p.height < 1 || p.width > 32768 || p.height > 32768) {
-    throw InvalidArgument(name + "expected a plane of 1x1 to 32768x32768 samples, got " + describe(p));
+    throw InvalidArgument(name() + "expected a plane of 1x1 to 32768x32768 samples, got " + describe(p));
   }
   if (p.bit_depth < 8 || p.bit_depth > 16 || p.shift < 0 ||
       p.shift + p.bit_depth > 8 * p.bytes_per_sample()) {
-    throw InvalidArgument(name + "expected samples of 8 to 16 bits, got " + std::to_string(p.bit_depth) +
+    throw InvalidArgument(name() + "expected samples of 8 to 16 bits, got " + std::to_string(p.bit_depth) +
                           " bits shifted by " + std::to_string(p.shift));
   }
   if (p.step < 1) {
-    throw InvalidArgument(name + "expected a step of 1 or more samples, got " + std::to_string(p.step));
+    throw InvalidArgument(name() + "expected a step of 1 or more samples, got " + std::to_string(p.step));
   }
 }
 
 void check_planes(const char* filter, std::span<const ConstPlane> in, std::span<const Plane> out, int most) {
-  const std::string name = std::string(filter) + ": ";
+  const auto name = [filter] { return std::string(filter) + ": "; };  // allocates: for errors alone
   if (in.empty() || in.size() > static_cast<std::size_t>(most) || in.size() != out.size()) {
-    throw InvalidArgument(name + "expected 1 to " + std::to_string(most) +
+    throw InvalidArgument(name() + "expected 1 to " + std::to_string(most) +
                           " planes and as many for the output, got " + std::to_string(in.size()) + " and " +
                           std::to_string(out.size()));
   }
   const auto check_like_first = [&](const ConstPlane& p, int bit_depth) {
     check_plane(filter, p);
     if (p.width != in[0].width || p.height != in[0].height || p.bit_depth != bit_depth) {
-      throw InvalidArgument(name + "expected every plane to be " + describe(in[0]) + " like the first, got " +
-                            describe(p));
+      throw InvalidArgument(name() + "expected every plane to be " + describe(in[0]) +
+                            " like the first, got " + describe(p));
     }
   };
   for (const ConstPlane& p : in) {

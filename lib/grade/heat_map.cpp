@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "attention/matrix_check.h"
 #include "core/workers.h"
 #include "grade/colour_space.h"
 #include "grade/folded.h"
 #include "grade/frame_check.h"
+#include "grade/map_cells.h"
 #include "nonlocal/error.h"
 #include "nonlocal/relevance.h"
 
@@ -20,6 +20,8 @@ namespace {
 constexpr const char* kName = "blend_heat_map";
 constexpr int kSteps = 1024;
 
+using grade::CellPlace;
+using grade::MapRow;
 using Colour = std::array<double, 3>;
 
 // The curve in CIELAB that colours lie on.
@@ -79,19 +81,6 @@ const std::array<Colour, kSteps + 1>& colours() {
   return all;
 }
 
-// Where a sample lies between the middles of two cells.
-struct Place {
-  Place(int i, int size, int cells) {
-    const double at = std::clamp((i + 0.5) * cells / size - 0.5, 0.0, static_cast<double>(cells - 1));
-    first = std::min(static_cast<int>(at), std::max(0, cells - 2));
-    second = std::min(first + 1, cells - 1);
-    share = static_cast<float>(at - first);
-  }
-  int first;
-  int second;
-  float share;
-};
-
 template <typename T>
 T* sample(std::byte* row, const Plane& p, int x) {
   return reinterpret_cast<T*>(row) + static_cast<std::ptrdiff_t>(x) * p.step;
@@ -105,38 +94,30 @@ struct Layer {
   std::array<float, kSteps + 1> code;
 };
 
-float interpolate(const ConstMatrix& map, const Place& x, const Place& y) {
-  const auto along = [&x](const float* row) {
-    return row[x.first] + x.share * (row[x.second] - row[x.first]);
-  };
-  const float upper = along(map.row(y.first));
-  return upper + y.share * (along(map.row(y.second)) - upper);
-}
-
 template <typename In, typename Out>
-void blend_row(const Layer& l, const ConstMatrix& map, float scale, const std::vector<Place>& columns,
-               int y) {
+void blend_row(const Layer& l, const ConstMatrix& map, float scale, int y) {
   const auto* from = reinterpret_cast<const In*>(l.in.row(y));
-  const Place row(y, l.in.height, map.rows);
   const auto most = static_cast<float>((1 << l.out.bit_depth) - 1);
-  for (int x = 0; x < l.in.width; ++x) {
-    const float value = interpolate(map, columns[x], row) * scale;
-    const long step = value > 0 ? std::lrint(std::min(value, static_cast<float>(kSteps))) : 0;
-    const int own = from[static_cast<std::ptrdiff_t>(x) * l.in.step] >> l.in.shift;
-    const float code = static_cast<float>(own) * l.in_by + l.in_plus + l.code[step];
-    *sample<Out>(l.out.row(y), l.out, x) =
-        static_cast<Out>(std::lrint(std::clamp(code, 0.0F, most)) << l.out.shift);
-  }
+  const MapRow row(map, CellPlace(y, l.in.height, map.rows));
+  row.for_each_piece(l.in.width, [&](int begin, int end, float value, float slope) {
+    for (int x = begin; x < end; ++x) {
+      const float at = (value + slope * static_cast<float>(x - begin)) * scale;
+      const long step = at > 0 ? std::lrint(std::min(at, static_cast<float>(kSteps))) : 0;
+      const int own = from[static_cast<std::ptrdiff_t>(x) * l.in.step] >> l.in.shift;
+      const float code = static_cast<float>(own) * l.in_by + l.in_plus + l.code[step];
+      *sample<Out>(l.out.row(y), l.out, x) =
+          static_cast<Out>(std::lrint(std::clamp(code, 0.0F, most)) << l.out.shift);
+    }
+  });
 }
 
-void blend_row(const Layer& l, const ConstMatrix& map, float scale, const std::vector<Place>& columns,
-               int y) {
+void blend_row(const Layer& l, const ConstMatrix& map, float scale, int y) {
   if (l.in.bit_depth > 8) {
-    l.out.bit_depth > 8 ? blend_row<std::uint16_t, std::uint16_t>(l, map, scale, columns, y)
-                        : blend_row<std::uint16_t, std::uint8_t>(l, map, scale, columns, y);
+    l.out.bit_depth > 8 ? blend_row<std::uint16_t, std::uint16_t>(l, map, scale, y)
+                        : blend_row<std::uint16_t, std::uint8_t>(l, map, scale, y);
   } else {
-    l.out.bit_depth > 8 ? blend_row<std::uint8_t, std::uint16_t>(l, map, scale, columns, y)
-                        : blend_row<std::uint8_t, std::uint8_t>(l, map, scale, columns, y);
+    l.out.bit_depth > 8 ? blend_row<std::uint8_t, std::uint16_t>(l, map, scale, y)
+                        : blend_row<std::uint8_t, std::uint8_t>(l, map, scale, y);
   }
 }
 
@@ -176,11 +157,7 @@ void blend_heat_map(const ConstMatrix& map, std::span<const ConstPlane> in, std:
                     const ColourFormat& format, const HeatMapParameters& parameters) {
   grade::check_frames(kName, in, out, format);
   grade::check_threads(kName, parameters.threads);
-  if (map.rows < 1 || map.columns < 1) {
-    throw InvalidArgument(std::string(kName) + ": expected a map of 1x1 cells or more, got " +
-                          std::to_string(map.rows) + "x" + std::to_string(map.columns));
-  }
-  attention::check_matrix(kName, "map", map, map.rows, map.columns);
+  grade::check_map(kName, map);
   if (!(parameters.most > 0 && std::isfinite(parameters.most)) ||
       !(parameters.opacity >= 0 && parameters.opacity <= 1)) {
     throw InvalidArgument(std::string(kName) + ": expected most above 0 and an opacity of 0 to 1, got " +
@@ -190,13 +167,8 @@ void blend_heat_map(const ConstMatrix& map, std::span<const ConstPlane> in, std:
   const auto scale = static_cast<float>(kSteps / parameters.most);
   for (int plane = 0; plane < job.planes; ++plane) {
     const Layer layer = make_layer(job, format, plane, parameters.opacity);
-    std::vector<Place> columns;
-    columns.reserve(static_cast<std::size_t>(layer.in.width));
-    for (int x = 0; x < layer.in.width; ++x) {
-      columns.emplace_back(x, layer.in.width, map.columns);
-    }
     Workers::shared().run(layer.in.height, thread_count(parameters.threads),
-                          [&](int y, int) { blend_row(layer, map, scale, columns, y); });
+                          [&](int y, int) { blend_row(layer, map, scale, y); });
   }
 }
 

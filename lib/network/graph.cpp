@@ -14,8 +14,8 @@ struct Interval {
 
 int floor_divide(int a, int b) { return a >= 0 ? a / b : -((-a + b - 1) / b); }
 
-// The columns, or rows, of an input of `size` for `out` of the output.
-Interval needed(const Op& op, Interval out, int size) {
+// The columns, or rows, of an input that has `whole` for `out` of the output.
+Interval needed(const Op& op, Interval out, Interval whole) {
   Interval in = out;
   const int f = op.factor;
   switch (op.kind) {
@@ -44,7 +44,7 @@ Interval needed(const Op& op, Interval out, int size) {
     default:
       break;
   }
-  return {std::clamp(in.first, 0, size), std::clamp(in.end, 0, size)};
+  return {std::clamp(in.first, whole.first, whole.end), std::clamp(in.end, whole.first, whole.end)};
 }
 
 // How often each tensor is read.
@@ -193,15 +193,15 @@ bool Op::has_sum() const {
   return std::any_of(posts.begin(), posts.end(), [](const PostOp& post) { return post.is_sum; });
 }
 
-Rect needed(const Op& op, std::size_t index, const Rect& out, int width, int height) {
+Rect needed(const Op& op, std::size_t index, const Rect& out, const Rect& whole) {
   if (op.is_global() && !(op.kind == OpKind::kAttention && index == 0)) {
-    return {0, 0, width, height};
+    return whole;
   }
   if (op.kind == OpKind::kConvolution && index == 1) {
     return out;  // the sum
   }
-  const Interval x = needed(op, {out.x0, out.x1}, width);
-  const Interval y = needed(op, {out.y0, out.y1}, height);
+  const Interval x = needed(op, {out.x0, out.x1}, {whole.x0, whole.x1});
+  const Interval y = needed(op, {out.y0, out.y1}, {whole.y0, whole.y1});
   return {x.first, y.first, x.end, y.end};
 }
 

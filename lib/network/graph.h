@@ -80,6 +80,7 @@ struct Op {
   std::vector<int> inputs;  // the operations that wrote them, all before this one
   int channels = 0;
   Scale scale;
+  int margin = 0;  // positions of the plane beyond each side of the frame: kInput, and kUnshuffle of it
 
   int kernel = 1, stride = 1, padding = 0, dilation = 1;  // convolution and pooling
   int groups = 1;                                         // of channels: convolution, group norm
@@ -104,9 +105,9 @@ struct Op {
   [[nodiscard]] bool has_sum() const;
 };
 
-// The part of its input `index` that an operation needs for the part `out` of its output. The input's plane
-// has width x height.
-Rect needed(const Op& op, std::size_t index, const Rect& out, int width, int height);
+// The part of its input `index` that an operation needs for the part `out` of its output; `whole` is the
+// input's plane.
+Rect needed(const Op& op, std::size_t index, const Rect& out, const Rect& whole);
 
 // The smallest that holds both; one without area counts for nothing.
 Rect hull(const Rect& a, const Rect& b);

@@ -156,7 +156,7 @@ struct RowBuffers {
 const float* load_row(const FrameRows& frame, int channel, int first, int end, int y, RowBuffers& rows) {
   const int width = frame.width();
   y = mirror(y, frame.height());
-  if (end <= width) {
+  if (first >= 0 && end <= width) {
     frame.load(channel, first, y, end - first, rows.loaded.data());
     return rows.loaded.data();
   }
@@ -237,7 +237,7 @@ struct Network::State {
     const int longest = std::max(round_up(width, model.summary.multiple),
                                  output_size(round_up(width, model.summary.multiple)));
     while (static_cast<int>(rows.size()) < threads) {
-      rows.emplace_back(longest);
+      rows.emplace_back(longest + 2 * model.ops[0].margin);
     }
   }
 

@@ -59,6 +59,9 @@ class Reader {
     network_.output = input(fields, output);
     check_all_read(output);
     check_output(fields);
+    if (is_mirrored_) {
+      set_margins();
+    }
     network_.summary.output_channels = network_.output_op().channels;
   }
 
@@ -87,6 +90,11 @@ class Reader {
     if (in.has("condition")) {
       read_condition(in);
     }
+    const std::string border = in.text("border", "zero");
+    if (border != "zero" && border != "mirror") {
+      in.fail("expected \"border\" to be \"zero\" or \"mirror\", found " + in_quotes(border));
+    }
+    is_mirrored_ = border == "mirror";
     in.finish();
   }
 
@@ -201,7 +209,7 @@ class Reader {
       for (std::size_t k = 0; k < op.inputs.size(); ++k) {
         const auto from = static_cast<std::size_t>(op.inputs[k]);
         const int side = network_.ops[from].scale.of(kSide);
-        parts[from] = hull(parts[from], needed(op, k, parts[i], side, side));
+        parts[from] = hull(parts[from], needed(op, k, parts[i], {0, 0, side, side}));
       }
     }
     return parts[0].width() == kSide ? 0 : parts[0].width();
@@ -243,12 +251,44 @@ class Reader {
     }
   }
 
+  // The frame, and its samples side by side, go on beyond its sides as far as convolutions read them.
+  void set_margins() {
+    std::vector<Op>& ops = network_.ops;
+    std::vector<bool> is_frame(ops.size());
+    int samples = 0;
+    int together = 1;
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+      const Op& op = ops[i];
+      const auto reads = [&](int from) { return is_frame[static_cast<std::size_t>(from)]; };
+      is_frame[i] = op.kind == OpKind::kInput || (op.kind == OpKind::kUnshuffle && reads(op.inputs[0]));
+      const int block = ops[op.inputs.empty() ? 0 : static_cast<std::size_t>(op.inputs[0])].scale.denominator;
+      if (is_frame[i]) {
+        together = std::lcm(together, op.scale.denominator);
+      } else if (op.kind == OpKind::kConvolution && reads(op.inputs[0])) {
+        samples = std::max(samples, op.padding * block);
+      } else if (std::any_of(op.inputs.begin(), op.inputs.end(), reads)) {
+        throw ModelError(path_, "layer " + in_quotes(op.layer) +
+                                    ": expected the input, and what is unshuffled from it, to be read by "
+                                    "convolutions alone where \"border\" is \"mirror\"");
+      }
+    }
+    if (is_frame[static_cast<std::size_t>(network_.output)]) {
+      throw ModelError(path_,
+                       "expected an output that is more than the input where \"border\" is \"mirror\"");
+    }
+    samples = (samples + together - 1) / together * together;
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+      ops[i].margin = is_frame[i] ? samples / ops[i].scale.denominator : 0;
+    }
+  }
+
   const std::string& path_;
   Tensors tensors_;
   int most_frames_;
   NetworkModel& network_;
   std::map<std::string, int> written_;
   std::string last_;
+  bool is_mirrored_ = false;
 };
 
 // Frames of multiples of this have planes of whole samples and windows.

@@ -156,7 +156,8 @@ Plan::Plan(const NetworkModel& model, const std::vector<TensorLayout>& layouts, 
 
 Rect Plan::plane(std::size_t op) const {
   const Scale& scale = model_.ops[op].scale;
-  return {0, 0, scale.of(size_.width), scale.of(size_.height)};
+  const int m = model_.ops[op].margin;
+  return {-m, -m, scale.of(size_.width) + m, scale.of(size_.height) + m};
 }
 
 // The part of each operation's output that a tile needs.
@@ -169,8 +170,7 @@ std::vector<Rect> Plan::parts_for(const Rect& tile) const {
     const Op& op = model_.ops[i];
     for (std::size_t k = 0; k < op.inputs.size(); ++k) {
       const auto from = static_cast<std::size_t>(op.inputs[k]);
-      const Rect whole = plane(from);
-      parts[from] = hull(parts[from], needed(op, k, parts[i], whole.width(), whole.height()));
+      parts[from] = hull(parts[from], needed(op, k, parts[i], plane(from)));
     }
   }
   return parts;
@@ -186,8 +186,8 @@ std::vector<int> Plan::kind_key(const Rect& tile, const std::vector<Rect>& parts
     const Rect whole = plane(i);
     const Rect& part = parts[i];
     // Up-sampling looks at the plane's sides.
-    key.insert(key.end(), {part.x0 - x, part.y0 - y, part.x1 - x, part.y1 - y, part.x0 == 0, part.y0 == 0,
-                           part.x1 == whole.x1, part.y1 == whole.y1});
+    key.insert(key.end(), {part.x0 - x, part.y0 - y, part.x1 - x, part.y1 - y, part.x0 == whole.x0,
+                           part.y0 == whole.y0, part.x1 == whole.x1, part.y1 == whole.y1});
   }
   return key;
 }
@@ -396,8 +396,8 @@ std::vector<Rect> Plan::bands(const Op& op, const Rect& plane) const {
   const int count = std::clamp(plane.height() / kLeastBandRows, 1, kMostBands);
   const int rows = round_up(ceil_divide(plane.height(), count), together);
   std::vector<Rect> all;
-  for (int y = 0; y < plane.height(); y += rows) {
-    all.push_back({0, y, plane.width(), std::min(y + rows, plane.height())});
+  for (int y = plane.y0; y < plane.y1; y += rows) {
+    all.push_back({plane.x0, y, plane.x1, std::min(y + rows, plane.y1)});
   }
   return all;
 }
@@ -497,7 +497,8 @@ bool Plan::run_stages(const LoadPart& load, const LoadPart& store, int threads) 
     const TensorView all = view(op, whole, frame_memory_.data() + kinds_[0].offsets[op]);
     const int rows = ceil_divide(whole.height(), kMostBands);
     Workers::shared().run(ceil_divide(whole.height(), rows), threads, [&](int i, int slot) {
-      work(all, {0, i * rows, whole.x1, std::min((i + 1) * rows, whole.y1)}, slot);
+      const int y = whole.y0 + i * rows;
+      work(all, {whole.x0, y, whole.x1, std::min(y + rows, whole.y1)}, slot);
     });
   };
   run_bands(0, load);

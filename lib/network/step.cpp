@@ -108,7 +108,7 @@ struct Padding {
 };
 
 Rect needed_of(const Op& op, std::size_t input, const StepPlace& place) {
-  return needed(op, input, place.part, place.planes[input].width(), place.planes[input].height());
+  return needed(op, input, place.part, place.planes[input]);
 }
 
 // A primitive from the first input to the output.

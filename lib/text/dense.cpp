@@ -62,6 +62,8 @@ HWY_INLINE Vec activated(Activation activation, Vec x) {
       const Vec half = hn::Mul(x, number(0.5f));
       return hn::MulAdd(half, erf_of(hn::Mul(x, number(0.70710678f))), half);
     }
+    case Activation::kRelu:
+      return hn::Max(x, hn::Zero(kFloats));
     default:
       return x;
   }

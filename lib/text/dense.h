@@ -19,6 +19,7 @@ enum class Activation {
   kNone,
   kQuickGelu,  // x / (1 + exp(-1.702 x))
   kGelu,       // x (1 + erf(x / sqrt 2)) / 2
+  kRelu,       // max(0, x)
 };
 
 // One task: a panel's outputs of some rows. Cells are floats, or pairs of bfloat16.

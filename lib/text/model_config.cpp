@@ -105,6 +105,23 @@ std::string TowerConfig::text(const char* key, const std::string& standard) cons
   return value == nullptr ? standard : value->get<std::string>();
 }
 
+std::vector<int> TowerConfig::rising(const char* key, const std::vector<int>& standard, int least,
+                                     int most) const {
+  const json* value = find(key);
+  if (value == nullptr) {
+    return standard;
+  }
+  const auto is_in_range = [&](const json& n) {
+    return n.is_number_integer() && n.get<double>() >= least && n.get<double>() <= most;
+  };
+  const auto falls = [](const json& a, const json& b) { return a >= b; };
+  if (!value->is_array() || value->empty() || !std::ranges::all_of(*value, is_in_range) ||
+      std::ranges::adjacent_find(*value, falls) != value->end()) {
+    fail_field(key, "rising numbers from " + std::to_string(least) + " to " + std::to_string(most));
+  }
+  return value->get<std::vector<int>>();
+}
+
 int dimension(const Checkpoint& file, const std::string& tensor, std::size_t rank, std::size_t at, int most) {
   const model::Shape& shape = file.shape(tensor);
   if (shape.size() != rank || shape[at] < 1 || shape[at] > static_cast<std::uint64_t>(most)) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "text/checkpoint.h"
 #include "text/tower.h"
@@ -21,12 +22,17 @@ inline constexpr int kMostVocabulary = 1'000'000;
 class TowerConfig {
  public:
   TowerConfig(const Checkpoint& file, const char* part);
+  // All of it.
+  explicit TowerConfig(const Checkpoint& file) : file_(file), part_(file.config()) {}
 
   // Throw ModelError where the field is of another type, or out of range.
   [[nodiscard]] int integer(const char* key, int standard, int least, int most) const;
   [[nodiscard]] double number(const char* key, double standard, double least, double most) const;
   [[nodiscard]] bool boolean(const char* key, bool standard) const;
   [[nodiscard]] std::string text(const char* key, const std::string& standard) const;
+  // Whole numbers, at least one, each of them more than the one before.
+  [[nodiscard]] std::vector<int> rising(const char* key, const std::vector<int>& standard, int least,
+                                        int most) const;
 
   [[noreturn]] void fail(const std::string& problem) const;
 

@@ -134,12 +134,16 @@ void StageBuilder::add_dense(const Dense& dense, const ConstMatrix& in, const Ma
 }
 
 void StageBuilder::add_attention() {
-  TowerMemory& m = memory_;
-  const Matrix parts = m.parts.view();
+  const Matrix parts = memory_.parts.view();
   const int width = parts.columns / 3;
-  const attention::Call call = m.attention.call(
-      {columns(parts, 0, width), columns(parts, width, width), columns(parts, 2 * width, width)}, false,
-      m.average.view(), false);
+  add_attention(columns(parts, 0, width), columns(parts, width, width), columns(parts, 2 * width, width),
+                memory_.average.view());
+}
+
+void StageBuilder::add_attention(const ConstMatrix& query, const ConstMatrix& key, const ConstMatrix& value,
+                                 const Matrix& out) {
+  TowerMemory& m = memory_;
+  const attention::Call call = m.attention.call({query, key, value}, false, out, false);
   for (int stage = 0; stage < attention::Work::kStages; ++stage) {
     stages_.add(m.attention.tasks(stage), [&m, stage, call](int task, int slot) {
       attention::Scratch scratch =
@@ -182,18 +186,39 @@ Tower::Block Tower::read_block(const Checkpoint& file, const TowerNames& names,
           layer(names.fc2, ".", width, shape_.hidden).dense(width, shape_.hidden, is_bfloat16_, none)};
 }
 
-void Tower::add_stages(StageBuilder& stages, TowerMemory& memory) const {
+void Tower::add_parts(StageBuilder& stages, TowerMemory& memory, int number) const {
+  const Block& block = blocks_[size(number)];
+  stages.add_norm(block.norm1, memory.x.view(), memory.normal.view());
+  stages.add_dense(block.parts, memory.normal.view(), memory.parts.view());
+}
+
+void Tower::add_rest(StageBuilder& stages, TowerMemory& memory, int number) const {
+  const Block& block = blocks_[size(number)];
   const Matrix x = memory.x.view();
   const Matrix normal = memory.normal.view();
-  const Matrix hidden = memory.hidden.view();
-  for (const Block& block : blocks_) {
-    stages.add_norm(block.norm1, x, normal);
-    stages.add_dense(block.parts, normal, memory.parts.view());
-    stages.add_attention();
-    stages.add_dense(block.output, memory.average.view(), x, true);
-    stages.add_norm(block.norm2, x, normal);
-    stages.add_dense(block.fc1, normal, hidden);
-    stages.add_dense(block.fc2, hidden, x, true);
+  stages.add_attention();
+  stages.add_dense(block.output, memory.average.view(), x, true);
+  stages.add_norm(block.norm2, x, normal);
+  stages.add_dense(block.fc1, normal, memory.hidden.view());
+  stages.add_dense(block.fc2, memory.hidden.view(), x, true);
+}
+
+void Tower::add_post_norm_block(StageBuilder& stages, TowerMemory& memory, int number) const {
+  const Block& block = blocks_[size(number)];
+  const Matrix x = memory.x.view();
+  stages.add_dense(block.parts, x, memory.parts.view());
+  stages.add_attention();
+  stages.add_dense(block.output, memory.average.view(), x, true);
+  stages.add_norm(block.norm1, x, x);
+  stages.add_dense(block.fc1, x, memory.hidden.view());
+  stages.add_dense(block.fc2, memory.hidden.view(), x, true);
+  stages.add_norm(block.norm2, x, x);
+}
+
+void Tower::add_stages(StageBuilder& stages, TowerMemory& memory) const {
+  for (int block = 0; block < shape_.layers; ++block) {
+    add_parts(stages, memory, block);
+    add_rest(stages, memory, block);
   }
 }
 

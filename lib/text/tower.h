@@ -3,6 +3,11 @@
 // layer normalization in the transformer architecture, ICML 2020):
 //
 //   x = x + attention(norm1(x)),  x = x + fc2(activation(fc1(norm2(x))))
+//
+// or after each part, as CLIPSeg's decoder has them (A. Vaswani et al.: Attention is all you need, NIPS
+// 2017):
+//
+//   x = norm1(x + attention(x)),  x = norm2(x + fc2(activation(fc1(x))))
 #pragma once
 
 #include <cstddef>
@@ -86,6 +91,10 @@ class StageBuilder {
   void add(int tasks, Stages::Task task) { stages_.add(tasks, std::move(task)); }
   void add_norm(const Norm& norm, const ConstMatrix& in, const Matrix& out);
   void add_dense(const Dense& dense, const ConstMatrix& in, const Matrix& out, bool is_added = false);
+  // Of the tower's heads; `out` shares no memory with the others.
+  void add_attention(const ConstMatrix& query, const ConstMatrix& key, const ConstMatrix& value,
+                     const Matrix& out);
+  // Of the parts in memory, averaged into memory.average.
   void add_attention();
 
  private:
@@ -104,8 +113,17 @@ class Tower {
   // From memory.x to memory.x.
   void add_stages(StageBuilder& stages, TowerMemory& memory) const;
 
-  // The last block's own output layer of attention.
-  [[nodiscard]] const Dense& last_output() const { return blocks_.back().output; }
+  // One block in two steps: query, key and value of memory.x into memory.parts; then the rest.
+  void add_parts(StageBuilder& stages, TowerMemory& memory, int block) const;
+  void add_rest(StageBuilder& stages, TowerMemory& memory, int block) const;
+
+  // One block with normalisation after each part.
+  void add_post_norm_block(StageBuilder& stages, TowerMemory& memory, int block) const;
+
+  // A block's own output layer of attention.
+  [[nodiscard]] const Dense& output(int block) const {
+    return blocks_[static_cast<std::size_t>(block)].output;
+  }
 
  private:
   struct Block {

@@ -2,18 +2,17 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <optional>
 #include <utility>
 
 #include "attention/matrix_check.h"
 #include "core/workers.h"
-#include "model/strict_json.h"
 #include "nonlocal/error.h"
 #include "text/encoder_parameters.h"
 #include "text/model_config.h"
 #include "text/position_grid.h"
-#include "text/text_file.h"
+#include "text/preprocessor.h"
+#include "text/self_self_attention.h"
 #include "text/tower.h"
 
 namespace nonlocal {
@@ -24,6 +23,7 @@ namespace {
 
 constexpr const char* kName = "VisionEncoder";
 constexpr int kChannels = 3;
+constexpr int kGroundedBlocks = 6;  // that GEM's path runs beside
 
 // What a file calls the vision tower's parts.
 struct VisionNames {
@@ -97,40 +97,6 @@ Dense read_patches(const Checkpoint& file, const VisionNames& names, const Visio
   return {{{weight.data(), shape.width, inputs, inputs}, {}}, is_bfloat16};
 }
 
-std::array<float, kChannels> three_numbers(const std::string& path, const nlohmann::json& all,
-                                           const char* key, const std::array<float, kChannels>& standard) {
-  const auto at = all.find(key);
-  if (at == all.end()) {
-    return standard;
-  }
-  const bool is_sound = at->is_array() && at->size() == kChannels &&
-                        std::ranges::all_of(*at, [](const nlohmann::json& n) { return n.is_number(); });
-  if (!is_sound) {
-    throw ModelError(path, std::string(key) + ": expected three numbers");
-  }
-  return at->get<std::array<float, kChannels>>();
-}
-
-VisionNormalisation read_normalisation(const std::string& folder) {
-  constexpr int kDeepest = 32;
-  const std::string path = (std::filesystem::path(folder) / "preprocessor_config.json").string();
-  VisionNormalisation n;
-  std::error_code error;
-  if (!std::filesystem::exists(path, error)) {
-    return n;
-  }
-  const nlohmann::json all = model::parse_strictly(path, "the file", read_text(path), kDeepest);
-  if (!all.is_object()) {
-    throw ModelError(path, "expected an object");
-  }
-  n.mean = three_numbers(path, all, "image_mean", n.mean);
-  n.deviation = three_numbers(path, all, "image_std", n.deviation);
-  if (!std::ranges::all_of(n.deviation, [](float d) { return d > 0 && std::isfinite(d); })) {
-    throw ModelError(path, "image_std: expected numbers above 0");
-  }
-  return n;
-}
-
 }  // namespace
 
 struct VisionEncoder::State {
@@ -138,9 +104,12 @@ struct VisionEncoder::State {
 
   // Working memory and stages for pictures of one size.
   struct Run {
-    Run(const State& state, int columns, int rows);
-    void add_pooled(StageBuilder& builder, const State& state);
-    void add_patches(StageBuilder& builder, const State& state);
+    Run(const State& state, int columns, int rows, bool is_grounded);
+    void add_tower(const State& state);
+    void add_pooled(const State& state);
+    void add_patches(const State& state);
+    void add_grounded(const State& state);
+    void add_embeddings(StageBuilder& builder, const State& state, const Matrix& from);
     [[nodiscard]] Matrix patch_rows(const Matrix& m) const {
       return {m.row(1), m.rows - 1, m.columns, m.stride};
     }
@@ -150,13 +119,15 @@ struct VisionEncoder::State {
     TowerMemory memory;
     OwnRows samples;  // a patch a row
     OwnRows pooled, patches;
+    std::optional<SelfSelfPath> path;
     Stages tokens;  // up to the last block
-    Stages pool, relate;
+    Stages pool, relate, ground;
   };
 
   void check(std::span<const ConstFloatPlane> rgb, const VisionOutputs& out) const;
   void gather(Run& run, int patch) const;
   void embed(Run& run, int row) const;
+  void give_block(Run& run, int block) const;
   void encode(std::span<const ConstFloatPlane> rgb, const VisionOutputs& out);
 
   VisionShape shape;
@@ -169,14 +140,16 @@ struct VisionEncoder::State {
   std::optional<Dense> projection;
 
   std::unique_ptr<Run> run;
-  std::span<const ConstFloatPlane> rgb;  // of the call that runs
+  // Of the call that runs.
+  std::span<const ConstFloatPlane> rgb;
+  std::span<const BlockTokens> blocks;
 };
 
 VisionEncoder::State::State(const Checkpoint& file, const VisionNames& names,
                             const EncoderParameters& parameters)
     : shape(file, names),
       threads(thread_count(parameters.threads)),
-      normalisation(read_normalisation(file.folder())),
+      normalisation(Preprocessor(file.folder()).normalisation()),
       class_token(file.floats(names.class_token, {size(shape.width)})),
       positions(file.floats(names.positions, {1 + size(shape.side) * size(shape.side), size(shape.width)})),
       tower(file, names.tower, shape.tower, calculates_in_bfloat16(parameters)),
@@ -189,7 +162,7 @@ VisionEncoder::State::State(const Checkpoint& file, const VisionNames& names,
   }
 }
 
-VisionEncoder::State::Run::Run(const State& state, int grid_columns, int grid_rows)
+VisionEncoder::State::Run::Run(const State& state, int grid_columns, int grid_rows, bool is_grounded)
     : columns(grid_columns),
       rows(grid_rows),
       positions(positions_on(state.positions, state.shape.side, state.shape.width, columns, rows)),
@@ -200,20 +173,40 @@ VisionEncoder::State::Run::Run(const State& state, int grid_columns, int grid_ro
       patches(columns * rows, state.shape.embedding_size()),
       tokens(state.threads),
       pool(state.threads),
-      relate(state.threads) {
+      relate(state.threads),
+      ground(state.threads) {
+  if (is_grounded) {
+    path.emplace(state.shape.tower, memory);
+    add_grounded(state);
+  }
+  add_tower(state);
+  add_pooled(state);
+  add_patches(state);
+}
+
+void VisionEncoder::State::Run::add_tower(const State& state) {
   StageBuilder builder(tokens, memory);
   const Matrix x = memory.x.view();
   builder.add(columns * rows, [this, &state](int at, int) { state.gather(*this, at); });
   builder.add_dense(state.patch, samples.view(), patch_rows(x));
   builder.add(x.rows, [this, &state](int row, int) { state.embed(*this, row); });
-  state.tower.add_stages(builder, memory);
-  StageBuilder pooling(pool, memory);
-  add_pooled(pooling, state);
-  StageBuilder relating(relate, memory);
-  add_patches(relating, state);
+  const int layers = state.shape.tower.layers;
+  const int first = std::max(layers - kGroundedBlocks, 0);
+  for (int block = 0; block < layers; ++block) {
+    if (path && block == first) {
+      path->add_start(builder);
+    }
+    state.tower.add_parts(builder, memory, block);
+    if (path && block >= first) {
+      path->add_block(builder, state.tower.output(block));
+    }
+    state.tower.add_rest(builder, memory, block);
+    builder.add(1, [this, &state, block](int, int) { state.give_block(*this, block); });
+  }
 }
 
-void VisionEncoder::State::Run::add_pooled(StageBuilder& builder, const State& state) {
+void VisionEncoder::State::Run::add_pooled(const State& state) {
+  StageBuilder builder(pool, memory);
   const Matrix x = memory.x.view();
   const Matrix normal = memory.normal.view();
   const Matrix first{normal.data, 1, normal.columns, normal.stride};
@@ -225,13 +218,24 @@ void VisionEncoder::State::Run::add_pooled(StageBuilder& builder, const State& s
 }
 
 // The last block's values are still there.
-void VisionEncoder::State::Run::add_patches(StageBuilder& builder, const State& state) {
+void VisionEncoder::State::Run::add_patches(const State& state) {
+  StageBuilder builder(relate, memory);
   const int width = state.shape.width;
   const Matrix values = patch_rows(text::columns(memory.parts.view(), 2 * width, width));
   const Matrix normal = patch_rows(memory.normal.view());
-  builder.add_dense(state.tower.last_output(), values, normal);
-  const Matrix to = state.projection ? normal : patches.view();
-  builder.add_norm(state.post_norm, normal, to);
+  builder.add_dense(state.tower.output(state.shape.tower.layers - 1), values, normal);
+  add_embeddings(builder, state, normal);
+}
+
+void VisionEncoder::State::Run::add_grounded(const State& state) {
+  StageBuilder builder(ground, memory);
+  add_embeddings(builder, state, patch_rows(path->tokens()));
+}
+
+void VisionEncoder::State::Run::add_embeddings(StageBuilder& builder, const State& state,
+                                               const Matrix& from) {
+  const Matrix normal = patch_rows(memory.normal.view());
+  builder.add_norm(state.post_norm, from, state.projection ? normal : patches.view());
   if (state.projection) {
     builder.add_dense(*state.projection, normal, patches.view());
   }
@@ -258,6 +262,15 @@ void VisionEncoder::State::embed(Run& r, int row) const {
   const float* position = r.positions.data() + static_cast<std::ptrdiff_t>(row) * shape.width;
   std::transform(from, from + shape.width, position, to, std::plus<>());
   pre_norm.run(to, to);
+}
+
+void VisionEncoder::State::give_block(Run& r, int block) const {
+  const Matrix x = r.memory.x.view();
+  for (const BlockTokens& wanted : blocks) {
+    for (int row = 0; wanted.block == block && row < x.rows; ++row) {
+      std::copy_n(x.row(row), x.columns, wanted.tokens.row(row));
+    }
+  }
 }
 
 void VisionEncoder::State::check(std::span<const ConstFloatPlane> planes, const VisionOutputs& out) const {
@@ -292,15 +305,25 @@ void VisionEncoder::State::check(std::span<const ConstFloatPlane> planes, const 
   check_out("pooled", out.pooled, 1, shape.embedding_size());
   check_out("patches", out.patches, patches, shape.embedding_size());
   check_out("tokens", out.tokens, patches + 1, shape.width);
+  check_out("grounded", out.grounded, patches, shape.embedding_size());
+  for (const BlockTokens& wanted : out.blocks) {
+    if (wanted.block < 0 || wanted.block >= shape.tower.layers) {
+      refuse("blocks from 0 to " + std::to_string(shape.tower.layers - 1), std::to_string(wanted.block));
+    }
+    attention::check_matrix(kName, "a block's tokens", wanted.tokens, static_cast<int>(patches) + 1,
+                            shape.width);
+  }
 }
 
 void VisionEncoder::State::encode(std::span<const ConstFloatPlane> planes, const VisionOutputs& out) {
   check(planes, out);
   rgb = planes;
+  blocks = out.blocks;
+  const bool is_grounded = out.grounded.data != nullptr;
   const int columns = planes[0].width / shape.patch;
   const int rows = planes[0].height / shape.patch;
-  if (!run || run->columns != columns || run->rows != rows) {
-    run = std::make_unique<Run>(*this, columns, rows);
+  if (!run || run->columns != columns || run->rows != rows || run->path.has_value() != is_grounded) {
+    run = std::make_unique<Run>(*this, columns, rows, is_grounded);
   }
   const auto give = [](const Matrix& from, const Matrix& to) {
     for (int r = 0; to.data != nullptr && r < from.rows; ++r) {
@@ -316,6 +339,10 @@ void VisionEncoder::State::encode(std::span<const ConstFloatPlane> planes, const
   if (out.patches.data != nullptr) {
     run->relate.run();
     give(run->patches.view(), out.patches);
+  }
+  if (is_grounded) {
+    run->ground.run();
+    give(run->patches.view(), out.grounded);
   }
 }
 

@@ -48,8 +48,9 @@ std::vector<NamedTensor> vision_outputs(const std::string& path, const Safetenso
   const int patches = (width / encoder.patch_size()) * (height / encoder.patch_size());
   std::vector<NamedTensor> out{tensor("vision.pooled", 1, encoder.embedding_size()),
                                tensor("vision.patches", patches, encoder.embedding_size()),
-                               tensor("vision.tokens", patches + 1, encoder.width())};
-  encoder.encode(planes, {view(out[0]), view(out[1]), view(out[2])});
+                               tensor("vision.tokens", patches + 1, encoder.width()),
+                               tensor("vision.grounded", patches, encoder.embedding_size())};
+  encoder.encode(planes, {view(out[0]), view(out[1]), view(out[2]), view(out[3])});
   return out;
 }
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "allocations.h"
+#include "changed_model.h"
 #include "model/safetensors.h"
 #include "nonlocal/cpu.h"
 #include "nonlocal/error.h"
@@ -28,44 +29,16 @@ namespace fs = std::filesystem;
 using model::NamedTensor;
 using model::Safetensors;
 using nlohmann::json;
+using testing::Model;
 using testing::OwnMatrix;
 using testing::relative_error;
+using testing::values;
 
 const std::string kFolder = PARITY_FOLDER "/";
 const std::string kTextClip = kFolder + "text_clip.safetensors";
 const std::string kVision = kFolder + "vision.safetensors";
 constexpr double kNear = 1e-5;
 constexpr double kNearInBfloat16 = 5e-2;
-
-std::vector<float> values(const Safetensors& file, const std::string& name) {
-  return file.floats(name, file.shape(name));
-}
-
-// Models that a test changes.
-struct Model {
-  Model() = default;
-  explicit Model(const std::string& path) {
-    const Safetensors file(path);
-    metadata = file.metadata();
-    for (const std::string& name : file.names()) {
-      tensors.push_back({name, file.shape(name), values(file, name)});
-    }
-  }
-  NamedTensor& operator[](const std::string& name) {
-    return *std::find_if(tensors.begin(), tensors.end(), [&](const auto& t) { return t.name == name; });
-  }
-  void remove(const std::string& name) {
-    std::erase_if(tensors, [&](const auto& t) { return t.name == name; });
-  }
-  void set_config(const char* pointer, const json& value) {
-    json config = json::parse(metadata["config"]);
-    config[json::json_pointer(pointer)] = value;
-    metadata["config"] = config.dump();
-  }
-
-  std::map<std::string, std::string> metadata;
-  std::vector<NamedTensor> tensors;
-};
 
 class EncoderTest : public ::testing::Test {
  protected:
@@ -134,7 +107,12 @@ void expect_vision(VisionEncoder& encoder, const Safetensors& expected, double n
     OwnMatrix pooled(1, encoder.embedding_size());
     OwnMatrix related(patches, encoder.embedding_size(), 2);
     OwnMatrix tokens(patches + 1, encoder.width(), 1);
-    encoder.encode(planes, {pooled.view(), related.view(), tokens.view()});
+    OwnMatrix grounded(patches, encoder.embedding_size(), 4);
+    OwnMatrix last(patches + 1, encoder.width(), 3);
+    const std::vector<BlockTokens> blocks = {{encoder.layers() - 1, last.view()}};
+    encoder.encode(planes, {pooled.view(), related.view(), tokens.view(), grounded.view(), blocks});
+    EXPECT_EQ(last.values(), tokens.values()) << grid;
+    EXPECT_LT(relative_error(grounded.values(), values(expected, "grounded." + grid)), near) << grid;
     EXPECT_LT(relative_error(pooled.values(), values(expected, "pooled." + grid)), near) << grid;
     EXPECT_LT(relative_error(related.values(), values(expected, "patches." + grid)), near) << grid;
     EXPECT_LT(relative_error(tokens.values(), values(expected, "tokens." + grid)), near) << grid;
@@ -281,6 +259,7 @@ TEST_F(EncoderTest, RepeatedShapesAllocateNothing) {
   for (const AttentionPrecision precision : {AttentionPrecision::kFloat32, AttentionPrecision::kAutomatic}) {
     TextEncoder text(kTextClip, {precision, 2});
     VisionEncoder vision(kVision, {precision, 2});
+    VisionEncoder grounded(kVision, {precision, 2});
     const std::vector<std::int32_t> ids = {762, 5, 6, 763};
     const std::vector<float> samples(12 * 12, 0.5F);
     const std::vector<ConstFloatPlane> planes(3, {samples.data(), 12, 12, 12});
@@ -289,6 +268,7 @@ TEST_F(EncoderTest, RepeatedShapesAllocateNothing) {
     const auto run = [&] {
       text.encode(ids, {}, pooled);
       vision.encode(planes, {.pooled = {pooled.data(), 1, 10, 10}, .patches = patches.view()});
+      grounded.encode(planes, {.grounded = patches.view()});
     };
     run();
     const int before = testing::allocations();
@@ -633,6 +613,16 @@ TEST_F(WrongModelTest, ArgumentsThatDoNotFit) {
   EXPECT_THROW(look(3, 16, 16, {.pooled = wrong.view()}), InvalidArgument);
   EXPECT_THROW(look(3, 16, 16, {.patches = wrong.view()}), InvalidArgument);
   EXPECT_THROW(look(3, 16, 16, {.tokens = wrong.view()}), InvalidArgument);
+  EXPECT_THROW(look(3, 16, 16, {.grounded = wrong.view()}), InvalidArgument);
+  OwnMatrix right(17, 24);
+  const auto look_at_block = [&](int block, const Matrix& tokens) {
+    const BlockTokens wanted{block, tokens};
+    look(3, 16, 16, {.blocks = {&wanted, 1}});
+  };
+  look_at_block(1, right.view());
+  EXPECT_THROW(look_at_block(2, right.view()), InvalidArgument);
+  EXPECT_THROW(look_at_block(-1, right.view()), InvalidArgument);
+  EXPECT_THROW(look_at_block(0, wrong.view()), InvalidArgument);
 }
 
 }  // namespace

@@ -567,6 +567,16 @@ TEST_F(SpoiltFile, GraphsAreChecked) {
               d.description["input"]["condition"] = {{"name", "sigma"}, {"maximum", 1}, {"power", -1}};
             }).find("expected \"power\" to be 1, or"),
             std::string::npos);
+  EXPECT_NE(after([](Draft& d) {
+              d.description["input"]["border"] = "black";
+            }).find("expected \"border\" to be \"zero\" or \"mirror\", found \"black\""),
+            std::string::npos);
+  EXPECT_EQ(after([](Draft& d) {
+              d.description["input"]["border"] = "mirror";
+              d.description["layers"].insert(d.description["layers"].begin(),
+                                             json{{"name", "first"}, {"type", "relu"}});
+            }).find("layer \"first\": expected the input"),
+            0U);
   EXPECT_NE(after([](Draft& d) { d.description["precision"] = "f64"; }), "");
   EXPECT_NE(after([](Draft& d) {
               d.description["residual"] = true;

@@ -27,6 +27,7 @@ sys.path.insert(0, str(FOLDER.parents[1] / "tools" / "train"))
 import safetensors  # noqa: E402
 
 Weights = dict[str, Tensor]
+GROUNDED_BLOCKS = 6
 MEAN, DEVIATION = [0.48145466, 0.4578275, 0.40821073], [0.26862954, 0.26130258, 0.27577711]
 
 
@@ -81,8 +82,8 @@ def positions_on(table: Tensor, rows: int, columns: int) -> Tensor:
     return torch.cat([table[:1], grid.permute(0, 2, 3, 1).reshape(rows * columns, width)])
 
 
-def vision_tower(w: Weights, config: dict, rgb: Tensor) -> dict[str, Tensor]:
-    """`rgb`: 3 x height x width, 0 to 1."""
+def vision_states(w: Weights, config: dict, rgb: Tensor) -> list[Tensor]:
+    """The tokens before the first block and after each. `rgb`: 3 x height x width, 0 to 1."""
     tower, epsilon = "vision_model", config["layer_norm_eps"]
     mean, deviation = (torch.tensor(v, dtype=rgb.dtype).view(3, 1, 1) for v in (MEAN, DEVIATION))
     patches = F.conv2d(((rgb - mean) / deviation)[None], w[f"{tower}.embeddings.patch_embedding.weight"],
@@ -90,19 +91,56 @@ def vision_tower(w: Weights, config: dict, rgb: Tensor) -> dict[str, Tensor]:
     rows, columns = patches.shape[1:]
     x = torch.cat([w[f"{tower}.embeddings.class_embedding"][None], patches.flatten(1).T])
     x = x + positions_on(w[f"{tower}.embeddings.position_embedding.weight"], rows, columns)
-    x = norm(w, f"{tower}.pre_layrnorm", x, epsilon)
-    config = config | {"causal": False}
-    layers = [f"{tower}.encoder.layers.{i}" for i in range(config["num_hidden_layers"])]
-    for name in layers:
-        before, x = x, block(w, name, x, config)
-    projected = [x[:1], maskclip_values(w, layers[-1], before[1:], epsilon)]
-    pooled, related = (norm(w, f"{tower}.post_layernorm", t, epsilon) @ w["visual_projection.weight"].T for t in projected)
-    return {"tokens": x, "pooled": pooled, "patches": related}
+    states = [norm(w, f"{tower}.pre_layrnorm", x, epsilon)]
+    for i in range(config["num_hidden_layers"]):
+        states.append(block(w, f"{tower}.encoder.layers.{i}", states[-1], config | {"causal": False}))
+    return states
+
+
+def embedded(w: Weights, config: dict, x: Tensor) -> Tensor:
+    return norm(w, "vision_model.post_layernorm", x, config["layer_norm_eps"]) @ w["visual_projection.weight"].T
+
+
+def vision_tower(w: Weights, config: dict, rgb: Tensor) -> dict[str, Tensor]:
+    return vision_outputs(w, config, vision_states(w, config, rgb))
+
+
+def vision_outputs(w: Weights, config: dict, states: list[Tensor]) -> dict[str, Tensor]:
+    last = f"vision_model.encoder.layers.{config['num_hidden_layers'] - 1}"
+    values = {"pooled": states[-1][:1], "patches": maskclip_values(w, last, states[-2][1:], config["layer_norm_eps"]),
+              "grounded": grounded_values(w, config, states)}
+    return {"tokens": states[-1]} | {name: embedded(w, config, x) for name, x in values.items()}
 
 
 def maskclip_values(w: Weights, name: str, x: Tensor, epsilon: float) -> Tensor:
     values = linear(w, f"{name}.self_attn.v_proj", norm(w, f"{name}.layer_norm1", x, epsilon))
     return linear(w, f"{name}.self_attn.out_proj", values)
+
+
+def self_self(x: Tensor, values: Tensor, temperature: Tensor) -> Tensor:
+    """Each token's average of `values`, by how much `x` looks like others' `x`; heads x tokens x channels."""
+    units = F.normalize(x, dim=-1)
+    return torch.softmax(temperature * units @ units.transpose(1, 2), dim=2) @ values
+
+
+def self_self_attention(w: Weights, name: str, x: Tensor, heads: int) -> Tensor:
+    n, width = x.shape
+    q, k, v = (linear(w, f"{name}.{part}_proj", x).view(n, heads, -1).transpose(0, 1) for part in "qkv")
+    temperature = x.norm(dim=1).mean() * (width // heads) ** -0.5
+    parts = [self_self(self_self(p, F.normalize(p, dim=-1), temperature), v, temperature) for p in (q, k, v)]
+    return linear(w, f"{name}.out_proj", (sum(parts) / 3).transpose(0, 1).reshape(n, width))
+
+
+def grounded_values(w: Weights, config: dict, states: list[Tensor]) -> Tensor:
+    """GEM's path beside the last blocks."""
+    layers = config["num_hidden_layers"]
+    first = max(layers - GROUNDED_BLOCKS, 0)
+    y = states[first]
+    for i in range(first, layers):
+        name = f"vision_model.encoder.layers.{i}"
+        normal = norm(w, f"{name}.layer_norm1", states[i], config["layer_norm_eps"])
+        y = y + self_self_attention(w, f"{name}.self_attn", normal, config["num_attention_heads"])
+    return y[1:]
 
 
 # --- Random weights ---
@@ -115,7 +153,7 @@ class Random:
     def add(self, name: str, shape: tuple[int, ...], deviation: float, middle: float = 0) -> None:
         """Rounded to F16, as files have them."""
         values = self.generator.standard_normal(shape, dtype=np.float32) * np.float32(deviation) + np.float32(middle)
-        self.tensors[name] = values.astype(np.float16)
+        self.tensors[name] = np.asarray(values, np.float16)
 
     def add_norm(self, name: str, width: int) -> None:
         self.add(f"{name}.weight", (width,), 0.2, 1)
@@ -158,7 +196,7 @@ class Random:
 
 
 def weights_of(tensors: dict[str, np.ndarray], dtype: torch.dtype) -> Weights:
-    return {name: torch.from_numpy(values.astype(np.float32)).to(dtype) for name, values in tensors.items()}
+    return {name: torch.from_numpy(np.asarray(values, np.float32)).to(dtype) for name, values in tensors.items()}
 
 
 def arrays(tensors: dict[str, Tensor]) -> dict[str, np.ndarray]:

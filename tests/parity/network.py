@@ -85,6 +85,13 @@ def refiner() -> dict:
                    layer("pixel_shuffle", "shuffle", factor=2), input=told, residual=True)
 
 
+def mirrored(*block: dict) -> dict:
+    """What reads the frame, in samples and in blocks, sees it mirrored; the rest zeros."""
+    return network(2, layer("pixel_unshuffle", "unshuffle", factor=2), conv("blocks", 6), conv("samples", 6, 5, "input", stride=2),
+                   layer("add", "both", ["blocks", "samples"]), *block, conv("tail", 8), layer("pixel_shuffle", "out", factor=2),
+                   input={"border": "mirror"}, residual=True)
+
+
 def pools() -> dict:
     return network(2, layer("max_pool", "max", "input", kernel=3, stride=1, padding=1),
                    layer("average_pool", "average", "input", kernel=3, stride=1, padding=1),
@@ -145,6 +152,8 @@ FIXTURES = {
     "concatenation_sub_sampled": (between(layer("non_local", "block", mode="concatenation", sub_sample=2)), 1, 9, 7),
     "thirds": (network(2, conv("head", 4), layer("up_sample", "up", factor=3, mode="bilinear"), conv("down", 4, stride=3),
                        layer("up_sample", "again", factor=3), layer("average_pool", "tail", kernel=3)), 1, 7, 8),
+    "mirrored": (mirrored(), 1, 45, 71),
+    "mirrored_block": (mirrored(layer("non_local", "block")), 1, 9, 14),
 }
 
 

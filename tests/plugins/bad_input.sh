@@ -15,7 +15,7 @@ refused() { # PATTERN PIPELINE...: must fail as programs fail and say something 
 complained() { # PATTERN PIPELINE...: must go on, with a warning that matches
   local pattern=$1 output
   shift
-  output=$(GST_DEBUG=nonlocaldenoise:2,selfattention:2 gst gst-launch-1.0 "$@" 2>&1) || fail "exit status $?: gst-launch-1.0 $*" "$output"
+  output=$(GST_DEBUG=nonlocaldenoise:2,selfattention:2,textcross:2 gst gst-launch-1.0 "$@" 2>&1) || fail "exit status $?: gst-launch-1.0 $*" "$output"
   grep -qE "$pattern" <<<"$output" || fail "expected '$pattern' from: gst-launch-1.0 $*" "$output"
 }
 models=$1
@@ -86,5 +86,23 @@ colour=$models/network_dense.safetensors
     $source ! $small ! selfattention model="$gray" condition=200 ! fakesink
   complained 'condition: the network has none, got 5; ignoring it' \
     $source ! selfattention model="$colour" condition=5 ! video/x-raw,width=16,height=16 ! fakesink
+}
+
+# textcross: models that are none, or not what it takes; prompts that a model has no room for.
+# shellcheck disable=SC2086
+{
+  refused "$folder/noise.safetensors: " $source ! $small ! textcross model="$folder/noise.safetensors" ! fakesink
+  refused "$folder/empty.safetensors: " $source ! $small ! textcross model="$folder/empty.safetensors" ! fakesink
+  refused "none.safetensors: " $source ! $small ! textcross embeddings="$folder/none.safetensors" ! fakesink
+  refused "miracle.safetensors: expected in one of these folders" $source ! $small ! textcross model=miracle ! fakesink
+  refused "restore.safetensors: " $source ! $small ! textcross model=restore ! fakesink
+  refused "expected tokens of " $source ! $small ! textcross embeddings="$models/cross_attention_filter_case.safetensors" ! fakesink
+  refused 'could not set property "output".*"smoke"' $source ! textcross output=smoke ! fakesink
+  for setting in strength=-0.1 strength=4.1 strength=nan n-threads=-1 transition=-1 transition=60001; do
+    complained "out of range for property '${setting%%=*}'" $source ! $small ! textcross "$setting" ! fakesink
+  done
+  long=$(printf 'darker %.0s' {1..300})
+  complained 'prompt: its last [0-9]+ tokens are more than the model has room for' \
+    $source ! $small ! textcross prompt="$long" ! fakesink
 }
 exit 0

@@ -1,8 +1,6 @@
 // Pixels: every format, odd sizes and any layout in memory give what the library gives on plain planes.
 #include <gtest/gtest.h>
 
-#include <array>
-
 #include "nonlocal/non_local_means.h"
 #include "nonlocal/video_denoiser.h"
 #include "plain_planes.h"
@@ -239,31 +237,6 @@ TEST(DeepFormats, P010IsI420InAnotherOrder) {
   const auto direct = filter_as("I420_10LE");
   EXPECT_FALSE(direct.empty());
   EXPECT_EQ(filter_as("P010_10LE"), direct);
-}
-
-TEST(DeepFormats, HoldValuesThatEightBitsCannot) {
-  for (const GstVideoFormat format : formats()) {
-    const GstVideoInfo info = video_info(format, 33, 16);
-    const int depth = GST_VIDEO_INFO_COMP_DEPTH(&info, 0);
-    if (depth == 8) {
-      continue;
-    }
-    SCOPED_TRACE(gst_video_format_to_string(format));
-    Harness harness(info);
-    configure(harness, {1, 1});
-    const Buffer out = harness.filter(noisy_frame(info));
-    ASSERT_TRUE(out);
-    for (const std::vector<int>& component : all_samples_of(out.get(), info)) {
-      std::array<int, 4> remainders{};  // of the two lowest bits that 8 bits do not have
-      for (const int value : component) {
-        EXPECT_LT(value, 1 << depth);
-        ++remainders[(value >> (depth - 10)) % 4];
-      }
-      for (const int count : remainders) {
-        EXPECT_GT(count, 0);
-      }
-    }
-  }
 }
 
 // Each field of an interlaced frame is a picture of its own: filtering it must not mix in the other.

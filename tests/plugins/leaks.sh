@@ -11,6 +11,7 @@ run() { # PIPELINE...
 }
 for element in nonlocaldenoise "nonlocaldenoise sigma=0" "nonlocaldenoise adaptive=true" \
   "selfattention model=$models/network_refiner.safetensors" \
+  "textcross prompt=darker" "textcross prompt=darker output=heatmap" "textcross prompt=darker mode=exact" textcross \
   "textcross model=$models/cross_attention_filter.safetensors embeddings=$models/cross_attention_filter_case.safetensors" \
   "textcross output=none model=$models/cross_attention_filter.safetensors embeddings=$models/cross_attention_filter_case.safetensors"; do
   # shellcheck disable=SC2086

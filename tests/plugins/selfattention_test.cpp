@@ -1,18 +1,11 @@
-// selfattention gives what nonlocal::Network gives on plain planes, in every format and layout, and behaves
-// as elements do.
-#include <gst/app/gstappsink.h>
-#include <gst/controller/gstdirectcontrolbinding.h>
-#include <gst/controller/gstinterpolationcontrolsource.h>
+// selfattention gives what nonlocal::Network gives on plain planes, in every format and layout. What all
+// elements have in common: elements_test.cpp.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <array>
-#include <atomic>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
-#include <random>
-#include <thread>
 
 #include "lib/allocations.h"
 #include "lib/network_file.h"
@@ -257,25 +250,6 @@ TEST(AttentionStrength, LeadsFromTheFrameToTheOutput) {
   }
 }
 
-TEST(AttentionStrength, AControlSourceChangesTheOutputAtItsFrame) {
-  constexpr int kChange = 3;
-  Attentive harness(kInfo, gray());
-  GstControlSource* source = gst_interpolation_control_source_new();
-  g_object_set(source, "mode", GST_INTERPOLATION_MODE_NONE, nullptr);
-  auto* values = GST_TIMED_VALUE_CONTROL_SOURCE(source);
-  gst_timed_value_control_source_set(values, 0, 0);
-  gst_timed_value_control_source_set(values, kChange * kFrameDuration, 1);
-  gst_object_add_control_binding(
-      GST_OBJECT(harness.element()),
-      gst_direct_control_binding_new_absolute(GST_OBJECT(harness.element()), "strength", source));
-  gst_object_unref(source);
-  for (int i = 0; i < 6; ++i) {
-    Buffer in = noisy_frame(kInfo, i);
-    const Bytes before = bytes_of(in.get());
-    EXPECT_EQ(bytes_of(harness.filter(std::move(in)).get()) != before, i >= kChange) << "frame " << i;
-  }
-}
-
 // The file's range is 0 to 100, its default 25; the precision is the one asked for.
 TEST(AttentionCondition, IsWhatTheNetworkIsTold) {
   const auto wanted = [](std::optional<double> condition) {
@@ -342,16 +316,6 @@ TEST(AttentionPrecision, IsTheOneAskedFor) {
   }
 }
 
-TEST(AttentionThreads, AnyNumberGivesTheSameBytes) {
-  for (const GstVideoInfo& info : {kInfo, kRgb}) {
-    const std::string& model = GST_VIDEO_INFO_IS_RGB(&info) ? colour_in_time() : gray_in_time();
-    const std::vector<Bytes> one = filtered(model, info, 0, 4, "n-threads=1");
-    for (const char* threads : {"n-threads=2", "n-threads=4", "n-threads=0"}) {
-      EXPECT_EQ(filtered(model, info, 0, 4, threads), one) << threads;
-    }
-  }
-}
-
 TEST(AttentionFrames, AreTheFilesWhileItIsOpen) {
   Attentive harness(kInfo, gray_in_time());
   EXPECT_EQ(harness.frames(), 3);
@@ -388,13 +352,7 @@ TEST(AttentionModel, IsOpenedAtTheStart) {
   EXPECT_EQ(bytes_of(harness.filter(noisy_frame(kInfo)).get()), filtered(gray(), kInfo, 0, 1)[0]);
   harness.set("model", fixture("refiner"));
   EXPECT_EQ(bytes_of(harness.filter(noisy_frame(kInfo)).get()), filtered(gray(), kInfo, 0, 1)[0]);
-  gst_element_set_state(harness.element(), GST_STATE_READY);
-  gst_element_set_state(harness.element(), GST_STATE_PLAYING);
-  gst_harness_push_event(harness.get(), gst_event_new_stream_start("again"));
-  harness.set_format(kInfo);
-  GstSegment segment;
-  gst_segment_init(&segment, GST_FORMAT_TIME);
-  gst_harness_push_event(harness.get(), gst_event_new_segment(&segment));
+  harness.restart(kInfo);
   EXPECT_EQ(bytes_of(harness.filter(noisy_frame(kInfo)).get()), filtered(fixture("refiner"), kInfo, 0, 1)[0]);
 }
 
@@ -426,13 +384,8 @@ TEST(AttentionStream, NothingRemainsOfEarlierFramesWhereTheyDoNotBelong) {
   EXPECT_NE(later_frames(kInfo, nothing), fresh);
   EXPECT_EQ(later_frames(kInfo, nothing, true), fresh);
   EXPECT_EQ(later_frames(kInfo, [](Harness& harness) { harness.flush(); }), fresh);
-  EXPECT_EQ(later_frames(kInfo,
-                         [](Harness& harness) {
-                           GstSegment segment;
-                           gst_segment_init(&segment, GST_FORMAT_TIME);
-                           gst_harness_push_event(harness.get(), gst_event_new_segment(&segment));
-                         }),
-            fresh);
+  EXPECT_EQ(later_frames(kInfo, [](Harness& harness) { harness.send_segment(); }), fresh);
+  EXPECT_EQ(later_frames(kInfo, [](Harness& harness) { harness.restart(kInfo); }), fresh);
   EXPECT_EQ(later_frames(kInfo,
                          [](Harness& harness) {
                            harness.set("strength", "0");
@@ -452,17 +405,6 @@ TEST(AttentionStream, NothingRemainsOfEarlierFramesWhereTheyDoNotBelong) {
   }
 }
 
-TEST(AttentionStream, FormatsMayChangeFrameByFrame) {
-  Attentive harness(kInfo, gray());
-  for (const GstVideoFormat format : formats()) {
-    const GstVideoInfo info = video_info(format, 19, 9);
-    harness.set_format(info);
-    const Buffer out = harness.filter(noisy_frame(info));
-    ASSERT_TRUE(out);
-    EXPECT_EQ(bytes_of(out.get()), filtered(gray(), info, 0, 1)[0]);
-  }
-}
-
 TEST(AttentionStream, AddsNoLatencyAndDropsNothingAtTheEnd) {
   Attentive harness(kInfo, gray_in_time());
   gst_harness_set_upstream_latency(harness.get(), 123 * GST_MSECOND);
@@ -472,93 +414,6 @@ TEST(AttentionStream, AddsNoLatencyAndDropsNothingAtTheEnd) {
   EXPECT_TRUE(gst_harness_push_event(harness.get(), gst_event_new_eos()));
   EXPECT_EQ(gst_harness_query_latency(harness.get()), 123 * GST_MSECOND);
   EXPECT_EQ(harness.count_ready(), 7);
-}
-
-TEST(AttentionBuffers, SharedOnesAreNotWrittenAndGapsStay) {
-  Attentive harness(kInfo, gray());
-  Buffer in = noisy_frame(kInfo);
-  const Bytes before = bytes_of(in.get());
-  const Buffer shared(gst_buffer_ref(in.get()));
-  const Buffer out = harness.filter(std::move(in));
-  ASSERT_TRUE(out);
-  EXPECT_EQ(bytes_of(shared.get()), before);
-  EXPECT_NE(bytes_of(out.get()), before);
-  Buffer gap = noisy_frame(kInfo, 1);
-  const Bytes nothing = bytes_of(gap.get());
-  GST_BUFFER_FLAG_SET(gap.get(), GST_BUFFER_FLAG_GAP);
-  const Buffer still = harness.filter(std::move(gap));
-  EXPECT_TRUE(GST_BUFFER_FLAG_IS_SET(still.get(), GST_BUFFER_FLAG_GAP));
-  EXPECT_EQ(bytes_of(still.get()), nothing);
-}
-
-TEST(AttentionQos, ALateEventDropsFramesAndPostsQos) {
-  Attentive harness(kInfo, gray());
-  EXPECT_TRUE(harness.filter(noisy_frame(kInfo, 0)));
-  harness.send_qos(3 * kFrameDuration, 0);
-  for (int i = 1; i <= 3; ++i) {
-    EXPECT_FALSE(harness.filter(noisy_frame(kInfo, i))) << "frame " << i;
-  }
-  EXPECT_EQ(harness.messages(GST_MESSAGE_QOS).size(), 3u);
-  EXPECT_TRUE(harness.filter(noisy_frame(kInfo, 4)));
-}
-
-TEST(AttentionRuns, FiftyCyclesAndTheLastIsLikeTheFirst) {
-  const Element pipeline = parse(
-      "videotestsrc num-buffers=4 pattern=zone-plate kx2=80 ky2=40 kt=2 ! "
-      "video/x-raw,format=RGB,width=32,height=16 ! " +
-      element_of(gray_in_time()) + " ! appsink name=sink sync=false");
-  const Element sink(gst_bin_get_by_name(GST_BIN(pipeline.get()), "sink"));
-  std::vector<Bytes> first;
-  for (int cycle = 0; cycle < 50; ++cycle) {
-    ASSERT_NE(gst_element_set_state(pipeline.get(), GST_STATE_PLAYING), GST_STATE_CHANGE_FAILURE);
-    std::vector<Bytes> frames;
-    while (GstSample* sample = gst_app_sink_pull_sample(GST_APP_SINK(sink.get()))) {
-      frames.push_back(bytes_of(gst_sample_get_buffer(sample)));
-      gst_sample_unref(sample);
-    }
-    ASSERT_EQ(gst_element_set_state(pipeline.get(), GST_STATE_NULL), GST_STATE_CHANGE_SUCCESS);
-    ASSERT_EQ(frames.size(), 4u);
-    if (cycle == 0) {
-      first = frames;
-    }
-    ASSERT_EQ(frames, first) << "cycle " << cycle;
-  }
-}
-
-// For ThreadSanitizer: properties from two threads while frames flow.
-TEST(AttentionRuns, PropertiesMayChangeAtAnyTime) {
-  const Element pipeline =
-      parse("videotestsrc num-buffers=200 ! video/x-raw,format=RGB,width=24,height=16 ! queue ! " +
-            element_of(gray_in_time(), "name=filter qos=false") + " ! queue ! fakesink sync=false");
-  const Element filter(gst_bin_get_by_name(GST_BIN(pipeline.get()), "filter"));
-  static constexpr const char* kSettings[][2] = {{"strength", "0"},  {"strength", "0.5"}, {"strength", "1"},
-                                                 {"condition", "5"}, {"n-threads", "1"},  {"n-threads", "3"},
-                                                 {"model", "other"}, {"precision", "f32"}};
-  std::atomic<bool> done = false;
-  std::vector<std::thread> threads;
-  // The model that the pipeline starts with is open before anybody asks for another.
-  ASSERT_NE(gst_element_set_state(pipeline.get(), GST_STATE_PAUSED), GST_STATE_CHANGE_FAILURE);
-  ASSERT_EQ(gst_element_get_state(pipeline.get(), nullptr, nullptr, GST_CLOCK_TIME_NONE),
-            GST_STATE_CHANGE_SUCCESS);
-  for (const unsigned seed : {1u, 2u}) {
-    threads.emplace_back([&, seed] {
-      std::mt19937 random(seed);
-      while (!done) {
-        const auto& [property, value] = kSettings[random() % std::size(kSettings)];
-        gst_util_set_object_arg(G_OBJECT(filter.get()), property, value);
-        int frames = -1;
-        g_object_get(filter.get(), "frames", &frames, nullptr);
-        EXPECT_TRUE(frames == 0 || frames == 3);
-        std::this_thread::sleep_for(std::chrono::microseconds(random() % 500));
-      }
-    });
-  }
-  const std::string error = play(pipeline.get());
-  done = true;
-  for (std::thread& thread : threads) {
-    thread.join();
-  }
-  EXPECT_EQ(error, "");
 }
 
 #ifndef NONLOCAL_SANITIZED

@@ -233,8 +233,21 @@ void Harness::set_format(const GstVideoInfo& info) {
 void Harness::flush() {
   EXPECT_TRUE(gst_harness_push_event(harness_, gst_event_new_flush_start()));
   EXPECT_TRUE(gst_harness_push_event(harness_, gst_event_new_flush_stop(TRUE)));
+  send_segment();
+}
+
+void Harness::restart(const GstVideoInfo& info) {
+  gst_element_set_state(element(), GST_STATE_READY);
+  gst_element_set_state(element(), GST_STATE_PLAYING);
+  EXPECT_TRUE(gst_harness_push_event(harness_, gst_event_new_stream_start("again")));
+  set_format(info);
+  send_segment();
+}
+
+void Harness::send_segment(GstClockTime start) {
   GstSegment segment;
   gst_segment_init(&segment, GST_FORMAT_TIME);
+  segment.start = start;
   EXPECT_TRUE(gst_harness_push_event(harness_, gst_event_new_segment(&segment)));
 }
 

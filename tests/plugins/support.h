@@ -78,7 +78,9 @@ class Harness {
   Buffer filter(Buffer buffer);
 
   void set_format(const GstVideoInfo& info);
-  void flush();  // with a new segment afterwards
+  void flush();                            // with a new segment afterwards
+  void restart(const GstVideoInfo& info);  // to READY and back, with a new stream
+  void send_segment(GstClockTime start = 0);
   void send_qos(GstClockTimeDiff lateness, GstClockTime running_time, double proportion = 2);
 
   // Those of these types that were posted and not taken before.

@@ -181,13 +181,6 @@ TEST(TextStrength, MultipliesTheChange) {
   }
 }
 
-TEST(TextPassthrough, WhatIsNotToChangeIsTheSameBuffer) {
-  Grading harness(kInfo, "strength=0");
-  Buffer in = noisy_frame(kInfo);
-  const GstBuffer* const before = in.get();
-  EXPECT_EQ(harness.filter(std::move(in)).get(), before);
-}
-
 // The frame stays; it carries where the prompt acts, and the prompt's vector.
 TEST(TextOutput, NoneCarriesMetadataAlone) {
   Grading harness(kInfo, "output=none");
@@ -248,16 +241,6 @@ TEST(TextOutput, TheHeatMapIsTheLibrarys) {
   blend_heat_map({sum.data(), 32, 48, 48}, planes.in, planes.out, colours_of(kInfo), parameters);
   planes.store(samples);
   EXPECT_EQ(all_samples_of(Grading(kInfo, "output=heatmap").filter(std::move(in)).get(), kInfo), samples);
-}
-
-TEST(TextThreads, AnyNumberGivesTheSameBytes) {
-  const auto graded = [](const char* threads) {
-    return bytes_of(Grading(kInfo, threads).filter(noisy_frame(kInfo)).get());
-  };
-  const Bytes one = graded("n-threads=1");
-  for (const char* threads : {"n-threads=2", "n-threads=4", "n-threads=0"}) {
-    EXPECT_EQ(graded(threads), one) << threads;
-  }
 }
 
 // ------------------------------------------------------------------------------------------------- prompts

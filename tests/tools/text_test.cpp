@@ -73,6 +73,24 @@ TEST_F(TextTest, EmbedWritesTokensAndPooled) {
   EXPECT_EQ(header_of("empty.safetensors")["tokens"]["shape"], (json{2, 24}));
 }
 
+// Without a model it is the bundled one, whatever lies in the current folder.
+TEST_F(TextTest, TheLibrarysModelIsTheDefault) {
+  std::filesystem::create_directory("grade");
+  const json tokens = json::parse(must("$TOOL tokenize --json 'warm sunset'"));
+  EXPECT_EQ(tokens["pieces"], (json{"<|startoftext|>", "warm</w>", "sunset</w>", "<|endoftext|>"}));
+  must("$TOOL embed 'warm sunset' -o e.safetensors");
+  const json header = header_of("e.safetensors");
+  EXPECT_EQ(header["tokens"]["shape"][0], 4);
+  EXPECT_EQ(header["__metadata__"]["model"], "grade");
+  expect_failure("tokenize a --model ./grade", "expected tokenizer.json");
+  // What it writes is what grade reads.
+  must("ffmpeg -v error -f lavfi -i testsrc2=size=40x30 -frames:v 1 in.png");
+  must(
+      "$TOOL grade in.png a.png --embeddings e.safetensors && $TOOL grade in.png b.png --prompt 'warm "
+      "sunset'");
+  must("cmp a.png b.png");
+}
+
 TEST_F(TextTest, FailuresAreOneLine) {
   expect_failure("tokenize a --model none", "none.safetensors: expected in one of these folders");
   expect_failure("tokenize a --model .", "expected tokenizer.json");

@@ -20,7 +20,7 @@ namespace {
 
 struct EmbedOptions {
   std::string text;
-  std::string model = kTextModel;
+  std::string model = kPromptModel;
   std::string output;
   std::string precision = "f32";
 };

@@ -5,7 +5,9 @@
 #include "failure.h"
 #include "filter_report.h"
 #include "filter_run.h"
+#include "filter_stream.h"
 #include "gst.h"
+#include "progress.h"
 #include "text.h"
 
 namespace nonlocal::tools {
@@ -57,11 +59,26 @@ void warn_if_short(FilterReport& report, const FilterRequest& request, const Fil
                         request.job.input.c_str(), result.last_seconds, result.plan.media.seconds));
 }
 
+// A report would stand among the frames: progress, and how it went, are on stderr.
+void run_between_programs(const FilterOptions& options, const FilterRequest& request) {
+  if (options.as_json || request.resume || !request.picture.empty() || !request.reference.empty())
+    throw Failure("-: a stream goes without --json, --resume, --picture and --reference");
+  int64_t frames = 0;
+  {
+    Progress progress(0, options.quiet);
+    frames = run_stream(request.job, [&](int64_t n) { progress.show(n, ""); });
+  }
+  if (!options.quiet)
+    std::cerr << request.job.input << " to " << request.job.output << ": " << frames << " frames"
+              << std::endl;
+}
+
 void run(const FilterOptions& options, const ChainOptions& filters) {
   catch_interrupts();
   start_gstreamer();
   FilterRequest request = options.request;
   request.job.chain = filters.chain();
+  if (is_stream(request.job)) return run_between_programs(options, request);
   const Report kind = options.as_json ? Report::kJson : options.quiet ? Report::kQuiet : Report::kText;
   const auto report = make_report(kind, request);
   const FilterResult result = run_filter(request, *report);
@@ -114,10 +131,12 @@ void add_filter(CLI::App& app) {
   const auto options = std::make_shared<FilterOptions>();
   const auto filters = std::make_shared<ChainOptions>();
   FilterRequest& request = options->request;
-  command->add_option("IN", request.job.input, "Any video file that GStreamer reads")->required();
+  command->add_option("IN", request.job.input, "Any video file that GStreamer reads; -: YUV4MPEG2 on stdin")
+      ->required();
   command
-      ->add_option("OUT", request.job.output,
-                   "The file to write: .mkv, .mp4, .mov or .webm; replaced if it exists")
+      ->add_option(
+          "OUT", request.job.output,
+          "The file to write: .mkv, .mp4, .mov or .webm, replaced if it exists; -: YUV4MPEG2 on stdout")
       ->required();
   add_filter_options(*command, filters);
   command->add_option("--codec", request.job.codec, codec_names())->capture_default_str();

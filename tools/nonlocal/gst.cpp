@@ -74,6 +74,16 @@ void start_gstreamer() {
 
 std::string plugin_folder() { return told_folder(); }
 
+std::string error_text(GstMessage* message) {
+  GError* raw_error = nullptr;
+  gchar* raw_details = nullptr;
+  const bool is_warning = GST_MESSAGE_TYPE(message) == GST_MESSAGE_WARNING;
+  (is_warning ? gst_message_parse_warning : gst_message_parse_error)(message, &raw_error, &raw_details);
+  const ErrorPtr error{raw_error};
+  const StringPtr details{raw_details};
+  return one_line(std::string(error->message) + " (" + GST_MESSAGE_SRC_NAME(message) + ")");
+}
+
 Pipeline::Pipeline(const std::string& description) {
   GError* raw_error = nullptr;
   pipeline_.reset(
@@ -101,14 +111,7 @@ void Pipeline::play() {
   throw Failure("the pipeline does not start");
 }
 
-void Pipeline::fail(GstMessage* message) const {
-  GError* raw_error = nullptr;
-  gchar* raw_details = nullptr;
-  gst_message_parse_error(message, &raw_error, &raw_details);
-  const ErrorPtr error{raw_error};
-  const StringPtr details{raw_details};
-  throw Failure(one_line(std::string(error->message) + " (" + GST_MESSAGE_SRC_NAME(message) + ")"));
-}
+void Pipeline::fail(GstMessage* message) const { throw Failure(error_text(message)); }
 
 void Pipeline::check_errors() {
   const std::unique_ptr<GstBus, Releaser<gst_object_unref>> bus{gst_element_get_bus(pipeline_.get())};

@@ -42,6 +42,9 @@ void start_gstreamer();
 // needs no telling.
 std::string plugin_folder();
 
+// What an error or a warning of an element says, and which element, in one line.
+std::string error_text(GstMessage* message);
+
 // A pipeline from the text that gst_parse_launch reads. It stops when this goes out of scope.
 class Pipeline {
  public:

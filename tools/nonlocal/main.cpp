@@ -1,5 +1,6 @@
-// nonlocal: denoises video files, grades pictures, makes the noisy clip to try it on, measures the library's speed
-// and quality, shows what model files hold, and turns prompts into tokens and embeddings.
+// nonlocal: denoises video files, filters cameras, grades pictures, makes the noisy clip to try it on,
+// measures the library's speed and quality, shows what model files hold, and turns prompts into tokens and
+// embeddings.
 
 #include <CLI/CLI.hpp>
 #include <iostream>
@@ -32,6 +33,7 @@ int main(int argc, char** argv) {
   nonlocal::tools::add_tokenize(app);
   nonlocal::tools::add_embed(app);
   nonlocal::tools::add_grade(app);
+  nonlocal::tools::add_live(app);
   try {
     app.parse(argc, argv);
     return 0;

@@ -1,5 +1,6 @@
 #include "model_file.h"
 
+#include <nonlocal/error.h>
 #include <nonlocal/refinement.h>
 
 #include <filesystem>
@@ -7,8 +8,13 @@
 namespace nonlocal::tools {
 
 std::string model_file(const std::string& model) {
-  std::error_code error;
-  return std::filesystem::exists(model, error) ? model : find_model(model);
+  try {
+    return find_model(model);
+  } catch (const ModelError&) {
+    std::error_code error;
+    if (std::filesystem::exists(model, error)) return model;
+    throw;
+  }
 }
 
 }  // namespace nonlocal::tools

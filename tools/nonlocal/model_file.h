@@ -5,8 +5,8 @@
 
 namespace nonlocal::tools {
 
-// A file or a folder that exists, else the file of the library's model of this name. Throws what find_model()
-// does.
+// The file of the library's model of this name, whatever lies in the current folder; else a file or a folder
+// that exists ("./grade" is one for sure). Throws what find_model() does.
 std::string model_file(const std::string& model);
 
 }  // namespace nonlocal::tools

@@ -21,4 +21,12 @@ void warn_of(std::size_t cut, std::size_t invalid) {
   }
 }
 
+void warn_of(const PromptReading& read) {
+  warn_of(read.cut, read.invalid);
+  if (read.unknown_words.empty()) return;
+  std::string words;
+  for (const std::string& word : read.unknown_words) words += (words.empty() ? "" : ", ") + word;
+  std::cerr << "nonlocal: the model has not learned: " << words << std::endl;
+}
+
 }  // namespace nonlocal::tools

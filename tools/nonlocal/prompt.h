@@ -4,15 +4,20 @@
 #include <cstddef>
 #include <string>
 
+#include "nonlocal/prompt_reader.h"
+
 namespace nonlocal::tools {
 
 // The model of prompts that the library brings.
-inline constexpr const char* kTextModel = "text";
+inline constexpr const char* kPromptModel = "grade";
 
 // The same, with U+FFFD in place of what is no UTF-8: for JSON.
 std::string as_utf8(const std::string& text);
 
 // Tells on stderr what of a prompt did not count: tokens that were cut, places that were not UTF-8.
 void warn_of(std::size_t cut, std::size_t invalid);
+
+// Words that the model has not learned, too.
+void warn_of(const PromptReading& read);
 
 }  // namespace nonlocal::tools

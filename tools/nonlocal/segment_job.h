@@ -1,4 +1,4 @@
-// One segment of a plan, filtered. It gives the same bytes whenever and wherever it is done again.
+// One segment of a plan, filtered. It gives the same frames whenever and wherever it is done again.
 #pragma once
 
 #include <functional>

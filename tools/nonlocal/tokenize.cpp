@@ -19,7 +19,7 @@ using nlohmann::json;
 
 struct TokenizeOptions {
   std::string text;
-  std::string model = kTextModel;
+  std::string model = kPromptModel;
   int context = 0;
   bool as_json = false;
 };

@@ -97,6 +97,21 @@ class Graph(nn.Module):
                 self.multiple = math.lcm(self.multiple, whole)
             before = name
         self.output = self.description.get("output", before)
+        self.margin = self.mirrored_margin() if self.description["input"].get("border", "zero") == "mirror" else 0
+
+    def mirrored_margin(self) -> int:
+        """Samples beyond the frame that convolutions read. They are mirrored, so that these pad no zeros."""
+        self.blocks, margin, before = {"input": 1}, 0, "input"
+        for layer, module in zip(self.description["layers"], self.layers):
+            block = self.blocks.get(self.inputs_of(layer, before)[0])
+            if block and layer["type"] == "pixel_unshuffle":
+                self.blocks[layer["name"]] = block * layer["factor"]
+            elif block:
+                module.taken, module.padding = module.padding[0], (0, 0)
+                margin = max(margin, block * module.taken)
+            before = layer["name"]
+        together = math.lcm(*self.blocks.values())
+        return -(-margin // together) * together
 
     @staticmethod
     def inputs_of(layer: dict, before: str) -> list[str]:
@@ -129,9 +144,19 @@ class Graph(nn.Module):
 
     def forward(self, x: torch.Tensor, condition: float | torch.Tensor | None = None) -> torch.Tensor:
         """N(x): [N, C, H, W] with sides of multiples of `multiple`; the condition is a number, or one a picture."""
+        return self.compute(nn.functional.pad(x, [self.margin] * 4, "reflect") if self.margin else x, condition)
+
+    def compute(self, x: torch.Tensor, condition: float | torch.Tensor | None) -> torch.Tensor:
+        """N of a frame with `margin` samples more on each side."""
         values, before = {"input": x}, "input"
         for layer, module in zip(self.description["layers"], self.layers):
             inputs = self.inputs_of(layer, before)
+            if hasattr(module, "taken"):
+                beyond = self.margin // self.blocks[inputs[0]] - module.taken
+                height, width = values[inputs[0]].shape[2:]
+                values[layer["name"]] = module(values[inputs[0]][..., beyond : height - beyond, beyond : width - beyond])
+                before = layer["name"]
+                continue
             if "condition" in inputs:
                 like = values[next(i for i in inputs if i != "condition")]
                 values["condition"] = self.condition_plane(condition, like)
@@ -149,9 +174,11 @@ class Graph(nn.Module):
     def run(self, frames: np.ndarray, condition: float | None = None) -> np.ndarray:
         """What Network makes of frames [N, C, H, W] of any size."""
         height, width = frames.shape[2:]
-        sides = ((0, 0), (0, 0), (0, -height % self.multiple), (0, -width % self.multiple))
+        m = self.margin
+        sides = ((0, 0), (0, 0), (m, m + -height % self.multiple), (m, m + -width % self.multiple))
         x = torch.from_numpy(np.pad(frames, sides, "reflect"))
-        out = self(x, condition)
+        out = self.compute(x, condition)
+        x = x[..., m : x.shape[2] - m, m : x.shape[3] - m]
         if self.description.get("residual", False):
             out = out + x
         rows, columns = (-(-n * out.shape[i] // x.shape[i]) for i, n in ((2, height), (3, width)))

@@ -53,7 +53,7 @@ def description(fine: int, coarse: int, layers: int, attention: bool) -> dict:
     convolution("fine", fine)
     convolution("tail", (BLOCK // 2) ** 2, False)
     net.append({"name": "shuffle", "type": "pixel_shuffle", "factor": BLOCK // 2})
-    return {"input": {"channels": 1, "range": [-0.5, 0.5]}, "residual": True, "layers": net}
+    return {"input": {"channels": 1, "range": [-0.5, 0.5], "border": "mirror"}, "residual": True, "layers": net}
 
 
 class Pairs:

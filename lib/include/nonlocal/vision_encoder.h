@@ -16,6 +16,16 @@
 // dense labels from CLIP, ECCV 2022, "MaskCLIP"):
 //
 //   patches = post_norm(W_O (W_V norm1(x) + b_V) + b_O) W_projᵀ               x: the last block's input
+//
+// Or patches that belong together agree first: beside the last six blocks (all, where there are fewer) runs a
+// path of self-self attention, without fc1 and fc2 (W. Bousselham et al.: Grounding everything: emerging
+// localization properties in vision-language transformers, CVPR 2024, "GEM"):
+//
+//   y = x before the first of these blocks
+//   y = y + W_O ⅓ Σ S(û_p) v + b_O           p: query, key, value of norm1(x), v: value, per head, each block
+//   û_p: S(ũ_p) ũ_p of unit length,  ũ_p: p of unit length
+//   S(u) = softmax(τ u uᵀ),  τ = mean length of the tokens norm1(x) / sqrt(channels of a head)
+//   grounded = post_norm(y) W_projᵀ
 #pragma once
 
 #include <array>
@@ -37,16 +47,24 @@ struct VisionNormalisation {
   std::array<float, 3> deviation = {0.26862954F, 0.26130258F, 0.27577711F};
 };
 
+// Class token and patches x width(), as block number `block` (from 0 on) leaves them.
+struct BlockTokens {
+  int block = 0;
+  Matrix tokens = {};
+};
+
 // What is wanted of a picture; a matrix without data is not.
 struct VisionOutputs {
-  Matrix pooled = {};   // 1 x embedding_size(), not normalised
-  Matrix patches = {};  // as many patches x embedding_size(), not normalised: see above
-  Matrix tokens = {};   // class token and patches x width(), after the last block, before post_norm
+  Matrix pooled = {};    // 1 x embedding_size(), not normalised
+  Matrix patches = {};   // as many patches x embedding_size(), not normalised: see above
+  Matrix tokens = {};    // class token and patches x width(), after the last block, before post_norm
+  Matrix grounded = {};  // as many patches x embedding_size(), not normalised: GEM's
+  std::span<const BlockTokens> blocks = {};
 };
 
 // Runs pictures one after another. Weights are laid out once, and working memory and positions are kept
-// between pictures of one size: such a picture allocates nothing. One object serves one thread at a time;
-// different objects are independent.
+// between pictures of one size, of all of which `grounded` is wanted, or of none: such a picture allocates
+// nothing. One object serves one thread at a time; different objects are independent.
 //
 // Models are as TextEncoder takes them: of config.json, or "vision_config" in it, count num_attention_heads
 // (12), hidden_act (quick_gelu, or gelu) and layer_norm_eps (1e-5); hidden_size, intermediate_size,

@@ -1,0 +1,85 @@
+// Finds the regions that answer a text, with a slow model beside the stream.
+#pragma once
+
+#include <glib.h>
+
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "nonlocal/region_finder.h"
+#include "own_planes.h"
+
+namespace nonlocal {
+
+// What the model read.
+struct SoughtText {
+  std::string text;
+  std::vector<std::string> tokens;  // as the vocabulary writes them
+  std::size_t cut = 0;              // tokens that the model's context had no room for
+  std::size_t invalid = 0;          // places that were not UTF-8
+};
+
+// What was found on one frame.
+struct FoundRegions {
+  std::shared_ptr<const SoughtText> text;
+  std::vector<float> values;  // rows x columns over the frame: 0, nothing of what is sought, to 1
+  int rows = 0;
+  int columns = 0;
+  std::shared_ptr<GBytes> pooled_bytes;  // the regions found as one vector of floats
+
+  [[nodiscard]] ConstMatrix map() const { return {values.data(), rows, columns, columns}; }
+};
+
+// One thread, and one frame at a time: while the model looks at it, others go by.
+class RegionSeeker {
+ public:
+  // Opens the model, which takes a while. `threads` are those of the whole element: the model takes half of
+  // them. Throws what RegionFinder does.
+  RegionSeeker(const std::string& model, int threads);
+  ~RegionSeeker();
+  RegionSeeker(const RegionSeeker&) = delete;
+  RegionSeeker& operator=(const RegionSeeker&) = delete;
+
+  // From the next frame on; "": nothing. What is found for an earlier text is dropped. Returns at once.
+  void seek(const std::string& text);
+
+  // If the model waits for a frame, and there is a text: it gets a copy of this one. Whether it did. Waits
+  // for no work.
+  bool offer(const FramePlanes& frame, const ColourFormat& format);
+
+  // Once after each frame that was taken: what was found on it. Waits for no work. Throws what finding threw;
+  // then nothing is sought until another text is.
+  bool take(FoundRegions& found);
+
+ private:
+  enum class Stage { kIdle, kHasFrame, kFound };
+
+  void read(const std::string& text);
+  void find(FoundRegions& found);
+  void work();
+
+  RegionFinder finder_;
+  std::shared_ptr<const SoughtText> read_;  // what the finder seeks
+
+  std::mutex mutex_;  // guards what follows; held for moments
+  std::condition_variable has_work_;
+  Stage stage_ = Stage::kIdle;
+  std::string text_;
+  bool is_stale_ = false;  // the frame was taken for an earlier text
+  OwnPlanes frame_;        // the stream's in kIdle, the thread's in kHasFrame
+  ColourFormat format_;
+  FoundRegions found_;
+  std::exception_ptr failure_;
+  bool ends_ = false;
+  std::thread thread_;
+};
+
+}  // namespace nonlocal
