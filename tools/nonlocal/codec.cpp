@@ -32,11 +32,10 @@ const Codec kCodecs[] = {
      .coded = "h265parse ! video/x-h265,stream-format=hvc1,alignment=au",
      .containers = ".mkv .mp4 .mov"},
     {.name = "vp9",
-     // The rate is a ceiling, far above what the quality takes. At the end 1.22 loses frames that it lags
-     // behind.
-     .encoder = "vp9enc lag-in-frames=0 end-usage=cq target-bitrate=1000000000 deadline=1000000 cpu-used=4 "
-                "row-mt=true threads=4",
-     .quality = "cq-level=%d",
+     // Frames that it lags behind, 1.22 loses at the end.
+     .encoder =
+         "vp9enc lag-in-frames=0 target-bitrate=100000000 deadline=1000000 cpu-used=4 row-mt=true threads=4",
+     .quality = "min-quantizer=%d max-quantizer=%d",
      .worst = 63,
      .usual = 24,
      .most_bits = 12,

@@ -1,5 +1,7 @@
 // nonlocal filter: a video file in, the same file filtered out.
 #include <iostream>
+#include <map>
+#include <utility>
 
 #include "commands.h"
 #include "failure.h"
@@ -21,34 +23,65 @@ struct FilterOptions {
 
 constexpr const char* kDenoiser = "nonlocaldenoise";
 
-// The filters as the command line names them, one after another. Options before the first are the first's.
+// The filters as the command line names them, one after another, each with the options that follow it.
+// Options before the first are the first's.
 class ChainOptions {
  public:
-  void add_filter(const std::string& element, const std::string& property, const std::string& value) {
-    chain_.push_back({element, std::exchange(before_first_, {})});
-    if (!value.empty()) chain_.back().properties.emplace_back(property, value);
+  explicit ChainOptions(CLI::App& command) : command_(command) {}
+
+  CLI::Option* add_filter(const std::string& flag, const std::string& element, const std::string& property,
+                          const std::string& help) {
+    return add(flag, {element, property}, help);
   }
 
-  void add_property(const std::string& name, const std::string& value) {
-    (chain_.empty() ? before_first_ : chain_.back().properties).emplace_back(name, value);
+  void add_property(const std::string& flag, const std::string& name, const std::string& help) {
+    add(flag, {"", name}, help + " (element property " + name + ")");
   }
 
-  // Of all filters.
-  void set_threads(const std::string& threads) { threads_ = threads; }
+  // Of all filters, besides what is theirs.
+  void add_common_property(const std::string& flag, const std::string& name, const std::string& help) {
+    command_.add_option_function<std::string>(
+        flag, [this, name](const std::string& value) { common_.emplace_back(name, value); },
+        help + " (element property " + name + ")");
+  }
 
-  // Denoises where no filter is named.
+  // As given; one that denoises where no filter is named.
   [[nodiscard]] FilterChain chain() const {
-    FilterChain chain = chain_;
-    if (chain.empty()) chain.push_back({kDenoiser, before_first_});
-    if (!threads_.empty())
-      for (Filter& filter : chain) filter.properties.emplace_back("n-threads", threads_);
+    FilterChain chain;
+    Properties before_first;
+    std::map<const CLI::Option*, size_t> seen;
+    for (const CLI::Option* option : command_.parse_order()) {
+      const auto meaning = meanings_.find(option);
+      if (meaning == meanings_.end()) continue;
+      const auto& [element, property] = meaning->second;
+      const std::string value = option->results().at(seen[option]++);
+      if (!element.empty()) chain.push_back({element, std::exchange(before_first, {})});
+      if (value.empty()) continue;
+      (chain.empty() ? before_first : chain.back().properties).emplace_back(property, value);
+    }
+    if (chain.empty()) chain.push_back({kDenoiser, before_first});
+    for (Filter& filter : chain)
+      filter.properties.insert(filter.properties.end(), common_.begin(), common_.end());
     return chain;
   }
 
  private:
-  FilterChain chain_;
-  Properties before_first_;
-  std::string threads_;
+  // A filter that begins, with the property that its value sets, or, without an element, a property of it.
+  struct Meaning {
+    std::string element;
+    std::string property;
+  };
+
+  CLI::Option* add(const std::string& flag, const Meaning& meaning, const std::string& help) {
+    CLI::Option* option =
+        command_.add_option(flag, help)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    meanings_[option] = meaning;
+    return option;
+  }
+
+  CLI::App& command_;
+  std::map<const CLI::Option*, Meaning> meanings_;
+  Properties common_;
 };
 
 // A file that was cut off reads like a shorter one: nothing is lost, but its user should know.
@@ -86,29 +119,21 @@ void run(const FilterOptions& options, const ChainOptions& filters) {
   report->end(request, result);
 }
 
-void add_filter_options(CLI::App& command, const std::shared_ptr<ChainOptions>& filters) {
-  const auto filter = [&](const std::string& flag, const std::string& element, const std::string& property,
-                          const std::string& help) {
-    return command.add_option_function<std::string>(
-        flag,
-        [filters, element, property](const std::string& value) {
-          filters->add_filter(element, property, value);
-        },
-        help);
-  };
-  filter("--denoise", kDenoiser, "preset", "Non-local means; PRESET is fast, balanced or quality")
+void add_filter_options(ChainOptions& filters) {
+  filters
+      .add_filter("--denoise", kDenoiser, "preset", "Non-local means; PRESET is fast, balanced or quality")
       ->expected(0, 1)
       ->option_text("[PRESET]");
-  filter("--attention", "selfattention", "model", "A network with attention: restore, gaussian or a file")
+  filters
+      .add_filter("--attention", "selfattention", "model",
+                  "A network with attention; MODEL is restore, gaussian or a file")
       ->expected(0, 1)
       ->option_text("[MODEL]");
-  filter("--prompt", "textcross", "prompt", "Grades as the text says: \"much warmer, darker\"")
+  filters.add_filter("--prompt", "textcross", "prompt", "Grades as the text says: \"much warmer, darker\"")
+      ->expected(1)
       ->option_text("TEXT");
-
   const auto property = [&](const std::string& flag, const std::string& name, const std::string& help) {
-    command.add_option_function<std::string>(
-        flag, [filters, name](const std::string& value) { filters->add_property(name, value); },
-        help + " (element property " + name + ")");
+    filters.add_property(flag, name, help);
   };
   property("--sigma", "sigma", "Standard deviation of the noise, of 255; -1: estimate it");
   property("--strength", "strength",
@@ -119,9 +144,7 @@ void add_filter_options(CLI::App& command, const std::shared_ptr<ChainOptions>& 
   property("--patch-size", "patch-size", "Side of the patches compared, odd; 0: the preset's");
   property("--search-size", "search-size", "Side of the window searched, odd; 0: the preset's");
   property("--model", "model", "Network of --attention, or filter of --prompt: a name or a file");
-  command.add_option_function<std::string>(
-      "--threads", [filters](const std::string& threads) { filters->set_threads(threads); },
-      "Threads to filter with; 0: all (element property n-threads)");
+  filters.add_common_property("--threads", "n-threads", "Threads to filter with; 0: all");
 }
 
 }  // namespace
@@ -129,7 +152,7 @@ void add_filter_options(CLI::App& command, const std::shared_ptr<ChainOptions>& 
 void add_filter(CLI::App& app) {
   auto* command = app.add_subcommand("filter", "Filter a video file; all else in it is kept");
   const auto options = std::make_shared<FilterOptions>();
-  const auto filters = std::make_shared<ChainOptions>();
+  const auto filters = std::make_shared<ChainOptions>(*command);
   FilterRequest& request = options->request;
   command->add_option("IN", request.job.input, "Any video file that GStreamer reads; -: YUV4MPEG2 on stdin")
       ->required();
@@ -138,7 +161,7 @@ void add_filter(CLI::App& app) {
           "OUT", request.job.output,
           "The file to write: .mkv, .mp4, .mov or .webm, replaced if it exists; -: YUV4MPEG2 on stdout")
       ->required();
-  add_filter_options(*command, filters);
+  add_filter_options(*filters);
   command->add_option("--codec", request.job.codec, codec_names())->capture_default_str();
   command
       ->add_option("--quality", request.job.quality,

@@ -81,7 +81,10 @@ void add_subtitles(PipelineText& text, const FilterJob& job, const MediaFile& me
   int pad = 0;
   for (const std::string& type : media.subtitles) {
     if (!holds_subtitles(job.output, type)) continue;
-    text.add("in. ! " + type).add(kPatientQueue).add("! mux.subtitle_" + std::to_string(pad++));
+    text.add("in. ! " + type).add(kPatientQueue);
+    // Demuxers call text with marks like <i> by a name that muxers, which write such marks, do not take.
+    if (type == "text/x-raw") text.add("! capssetter caps=text/x-raw,format=utf8");
+    text.add("! mux.subtitle_" + std::to_string(pad++));
   }
 }
 
