@@ -53,13 +53,15 @@ void add_video(PipelineText& text, const FilterJob& job, const MediaFile& media)
   text.add("! queue").property("name", kFilteredName).add("! videoconvert !");
   if (codec.needs_even && (media.width % 2 || media.height % 2))
     text.add("video/x-raw,format={Y444,Y444_10LE} !");
-  // Decoders fill in a guess where the input leaves its colours unsaid, which encoders would write.
-  if (media.colour_unknown) text.add("capssetter caps=video/x-raw,colorimetry=0:0:0:0 !");
   if (!media.orientation.empty() && !says_orientation(job.output))
     text.add("videoflip video-direction=" + flip_of(media.orientation) + " ! videoconvert !");
   text.add(encoder_of(codec, job.quality)).property("name", kEncoderName);
   if (codec.name == "h264" && !media.mastering.empty())
     text.property("option-string", x264_light_options(media));
+  // Decoders fill in a guess where the input leaves its colours unsaid, which encoders and muxers would
+  // write.
+  if (media.colour_unknown && codec.name == "h264")
+    text.add("insert-vui=false ! capssetter caps=video/x-h264,colorimetry=0:0:0:0");
   text.add("! " + codec.coded);
 }
 
