@@ -141,7 +141,7 @@ TEST_F(BadInputTest, ReferenceDoesNotFit) {
   expect_refusal("$TOOL filter in.mkv out.mkv --preset fast --reference small.mkv",
                  "^nonlocal: small.mkv: the reference is 64x64, the input 96x64");
   expect_refusal("$TOOL filter in.mkv out.mkv --preset fast --reference short.mkv",
-                 "^nonlocal: short.mkv: .*fewer frames than the input");
+                 "^nonlocal: in.mkv: short.mkv: .*fewer frames than the input");
 }
 
 TEST_F(BadInputTest, ClipCannotBe) {

@@ -11,7 +11,7 @@ class FilterResumeTest : public ToolTest {
  protected:
   // Four seconds in eight segments, and slow enough to be stopped in.
   static constexpr int kFrames = 100;
-  static constexpr const char* kSlow = " --segment-seconds 0.4 --quiet --search-size 45 --preset balanced";
+  static constexpr const char* kSlow = " --codec ffv1 --segment-seconds 0.4 --quiet --search-size 45";
 
   void SetUp() override {
     ToolTest::SetUp();
@@ -39,8 +39,7 @@ TEST_F(FilterResumeTest, AfterKillsTheFramesAreThoseOfAnUndisturbedRun) {
   std::uniform_real_distribution<double> moment(0.05, whole / 2);
   for (int kill = 0; kill < 5; ++kill) {
     stopped("KILL", moment(random), slowly("in.mkv out.mkv --picture out.png --resume"));
-    if (count_frames("out.mkv") > 0) break;  // done before it was killed
-    EXPECT_FALSE(std::filesystem::exists("out.mkv"));
+    if (std::filesystem::exists("out.mkv")) break;  // done before it was killed
   }
   must("$TOOL filter " + slowly("in.mkv out.mkv --picture out.png --resume"));
   EXPECT_EQ(count_frames("out.mkv"), kFrames);
@@ -52,7 +51,6 @@ TEST_F(FilterResumeTest, AfterKillsTheFramesAreThoseOfAnUndisturbedRun) {
 }
 
 TEST_F(FilterResumeTest, InterruptLeavesAFileToPlayAndTheWorkToResume) {
-  const std::string first = "/.out.mkv.nonlocal/segment-00000.json";
   const Outcome outcome = run("$TOOL filter " + slowly("in.mkv out.mkv") + R"( & tool=$!
     until [ -e .out.mkv.nonlocal/segment-00000.json ]; do sleep 0.02; done
     kill -INT $tool

@@ -6,8 +6,10 @@
 #include "filter_options.h"
 #include "filter_report.h"
 #include "filter_run.h"
+#include "filter_stream.h"
 #include "gst.h"
 #include "plan.h"
+#include "progress.h"
 #include "text.h"
 
 namespace nonlocal::tools {
@@ -31,6 +33,20 @@ void warn_if_short(FilterReport& report, const FilterRequest& request, const Fil
                         request.job.input.c_str(), result.last_seconds, result.plan.media.seconds));
 }
 
+// A report would stand among the frames: progress, and how it went, are on stderr.
+void run_between_programs(const FilterOptions& options, const FilterRequest& request) {
+  if (options.as_json || request.resume || !request.picture.empty() || !request.reference.empty())
+    throw Failure("-: a stream goes without --json, --resume, --picture and --reference");
+  int64_t frames = 0;
+  {
+    Progress progress(0, options.quiet);
+    frames = run_stream(request.job, [&](int64_t n) { progress.show(n, ""); });
+  }
+  if (!options.quiet)
+    std::cerr << request.job.input << " to " << request.job.output << ": " << frames << " frames"
+              << std::endl;
+}
+
 void run(const FilterOptions& options, const JobOptions& filters) {
   if (options.plan.empty() && options.output.empty()) throw CLI::RequiredError("IN and OUT, or --plan");
   catch_interrupts();
@@ -38,6 +54,7 @@ void run(const FilterOptions& options, const JobOptions& filters) {
   if (!options.plan.empty()) return filter_segment(options.plan, options.segment, options.quiet);
   FilterRequest request = options.request;
   request.job = filters.job(options.input, options.output);
+  if (is_stream(request.job)) return run_between_programs(options, request);
   const Report kind = options.as_json ? Report::kJson : options.quiet ? Report::kQuiet : Report::kText;
   const auto report = make_report(kind, request);
   const FilterResult result = run_filter(request, *report);
@@ -51,10 +68,12 @@ void add_filter(CLI::App& app) {
   auto* command = app.add_subcommand("filter", "Filter a video file; all else in it is kept");
   const auto options = std::make_shared<FilterOptions>();
   FilterRequest& request = options->request;
-  auto* input = command->add_option("IN", options->input, "Any video file that GStreamer reads");
+  auto* input =
+      command->add_option("IN", options->input, "Any video file that GStreamer reads; -: YUV4MPEG2 on stdin");
   command
-      ->add_option("OUT", options->output,
-                   "The file to write: .mkv, .mp4, .mov or .webm; replaced if it exists")
+      ->add_option(
+          "OUT", options->output,
+          "The file to write: .mkv, .mp4, .mov or .webm, replaced if it exists; -: YUV4MPEG2 on stdout")
       ->needs(input);
   const auto filters = std::make_shared<JobOptions>(*command);
   command->add_option("--picture", request.picture, "Write a before/after PNG of the middle frame here");

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <memory>
 #include <string>
 
 #include "filter_pipeline.h"
@@ -12,6 +13,7 @@ namespace nonlocal::tools {
 class JobOptions {
  public:
   explicit JobOptions(CLI::App& command);
+  ~JobOptions();
   JobOptions(const JobOptions&) = delete;
   JobOptions& operator=(const JobOptions&) = delete;
 
@@ -19,14 +21,9 @@ class JobOptions {
   [[nodiscard]] FilterJob job(const std::string& input, const std::string& output) const;
 
  private:
-  void declare_filters(CLI::App& command);
-  void declare_properties(CLI::App& command);
-  void add_filter(const std::string& element, const std::string& property, const std::string& value);
-  void add_property(const std::string& name, const std::string& value);
-
+  class ChainOptions;
+  std::unique_ptr<ChainOptions> filters_;
   FilterJob job_;
-  Properties before_first_;  // options before the first filter are the first's
-  std::string threads_;      // of all filters
 };
 
 }  // namespace nonlocal::tools

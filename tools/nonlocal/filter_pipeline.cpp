@@ -53,13 +53,15 @@ void add_video(PipelineText& text, const FilterJob& job, const MediaFile& media)
   text.add("! queue").property("name", kFilteredName).add("! videoconvert !");
   if (codec.needs_even && (media.width % 2 || media.height % 2))
     text.add("video/x-raw,format={Y444,Y444_10LE} !");
-  // Decoders fill in a guess where the input leaves its colours unsaid, which encoders would write.
-  if (media.colour_unknown) text.add("capssetter caps=video/x-raw,colorimetry=0:0:0:0 !");
   if (!media.orientation.empty() && !says_orientation(job.output))
     text.add("videoflip video-direction=" + flip_of(media.orientation) + " ! videoconvert !");
   text.add(encoder_of(codec, job.quality)).property("name", kEncoderName);
   if (codec.name == "h264" && !media.mastering.empty())
     text.property("option-string", x264_light_options(media));
+  // Decoders fill in a guess where the input leaves its colours unsaid, which encoders and muxers would
+  // write.
+  if (media.colour_unknown && codec.name == "h264")
+    text.add("insert-vui=false ! capssetter caps=video/x-h264,colorimetry=0:0:0:0");
   text.add("! " + codec.coded);
 }
 
@@ -81,7 +83,10 @@ void add_subtitles(PipelineText& text, const FilterJob& job, const MediaFile& me
   int pad = 0;
   for (const std::string& type : media.subtitles) {
     if (!holds_subtitles(job.output, type)) continue;
-    text.add("in. ! " + type).add(kPatientQueue).add("! mux.subtitle_" + std::to_string(pad++));
+    text.add("in. ! " + type).add(kPatientQueue);
+    // Demuxers call text with marks like <i> by a name that muxers, which write such marks, do not take.
+    if (type == "text/x-raw") text.add("! capssetter caps=text/x-raw,format=utf8");
+    text.add("! mux.subtitle_" + std::to_string(pad++));
   }
 }
 

@@ -98,10 +98,15 @@ class Run {
     const auto tick = [&](const Observed& now) {
       listener_.filtered(result_.frames_out + now.report.frames_out(), now.noise);
     };
-    SegmentResult done = run_segment(plan_, segment, *work_, {wishes(), tick, true});
+    SegmentResult done;
+    try {
+      done = run_segment(plan_, segment, *work_, {wishes(), tick, true});
+    } catch (const Interrupted&) {  // before its first frame came
+      stop_early({}, 0);
+    }
     if (!done.seen.problem.empty())
       throw Failure(request_.reference + ": no use as a reference: " + done.seen.problem);
-    if (!done.whole) stop_early(segment, done);
+    if (!done.whole) stop_early({work_->partial(segment), done.seen.report}, done.seen.report.frames_out());
     if (done.picture_before && done.picture_after)
       write_png(picture(), before_after(to_bgr(done.picture_before.get()), to_bgr(done.picture_after.get())));
     take(done.seen.report);
@@ -116,16 +121,17 @@ class Run {
   }
 
   // Ctrl-C: what there is, to look at, beside the output.
-  [[noreturn]] void stop_early(const Segment& segment, const SegmentResult& cut) {
+  [[noreturn]] void stop_early(const CutSegment& cut, int64_t frames_of_it) {
     catch_interrupts();
-    const int64_t frames = result_.frames_out + cut.seen.report.frames_out();
+    const int64_t frames = result_.frames_out + frames_of_it;
     if (frames == 0) throw Interrupted("interrupted: nothing was written");
     PartialFile video(name_of_partial(request_.job.output), joined());
-    join(plan_, *work_, video.path(), CutSegment{work_->partial(segment), cut.seen.report}, [](int64_t) {});
-    fs::remove(work_->partial(segment));
+    join(plan_, *work_, video.path(), cut, [](int64_t) {});
+    if (!cut.coded.empty()) fs::remove(cut.coded);
     video.commit();
     const std::string resumes =
-        result_.frames_out == 0 ? "" : formatted(", --resume goes on from frame %ld", long(result_.frames_out));
+        result_.frames_out == 0 ? ""
+                                : formatted(", --resume goes on from frame %ld", long(result_.frames_out));
     throw Interrupted("interrupted: " + frames_text(frames, plan_.frames) + " are in " +
                       name_of_partial(request_.job.output) + resumes);
   }

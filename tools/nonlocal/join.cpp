@@ -30,7 +30,7 @@ std::vector<Part> parts_of(const Plan& plan, const WorkFolder& work, const std::
       continue;
     }
     if (!cut) throw Failure(formatted("%s: segment %d is not finished", work.path().c_str(), segment.index));
-    parts.push_back({segment, cut->coded, cut->report});
+    if (!cut->coded.empty()) parts.push_back({segment, cut->coded, cut->report});
     break;
   }
   return parts;

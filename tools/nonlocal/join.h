@@ -10,7 +10,8 @@
 
 namespace nonlocal::tools {
 
-// A segment that Ctrl-C has cut short: the last one of a file to play, not to go on from.
+// A segment that Ctrl-C has cut short: the last one of a file to play, not to go on from. Without a name
+// nothing of it came.
 struct CutSegment {
   std::filesystem::path coded;
   SegmentReport report;

@@ -61,8 +61,9 @@ void check_complete(const Observed& seen) {
         formatted("frames were lost: %ld in, %ld filtered, %ld out", in, long(seen.frames_filtered), out));
 }
 
-// x264 (164, with mbtree) reads memory that it has not written: what the same frames are coded to would depend on what
-// lay there before. From here on malloc() gives zeros (the complement of the number), as a new process does.
+// x264 (164, with mbtree) reads memory that it has not written: what the same frames are coded to would
+// depend on what lay there before. From here on malloc() gives zeros (the complement of the number), as a new
+// process does.
 void make_encoders_repeatable() { mallopt(M_PERTURB, 0xff); }
 
 // Null where the file cannot be sought in as the segment needs it.
@@ -101,6 +102,7 @@ SegmentResult run_segment(const Plan& plan, const Segment& segment, WorkFolder& 
   auto result = run_once(plan, segment, partial.path(), wishes, begins_later);
   if (!result) result = run_once(plan, segment, partial.path(), wishes, false);
   check_complete(result->seen);
+  if (!result->seen.problem.empty()) return std::move(*result);
   if (result->whole) work.finish(segment, result->seen.report);
   partial.keep();
   return std::move(*result);

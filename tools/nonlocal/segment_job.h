@@ -1,4 +1,4 @@
-// One segment of a plan, filtered. It gives the same bytes whenever and wherever it is done again.
+// One segment of a plan, filtered. It gives the same frames whenever and wherever it is done again.
 #pragma once
 
 #include <functional>
@@ -22,8 +22,9 @@ struct SegmentResult {
   SamplePtr picture_after;
 };
 
-// Filters the segment into the folder: has() afterwards, where the result is whole. Throws Failure where
-// frames got lost on the way, and for what GStreamer cannot do: a file that ends, a disk that is full.
+// Filters the segment into the folder: has() afterwards, where the result is whole and a reference, if any,
+// fits. Throws Failure where frames got lost on the way, and for what GStreamer cannot do: a file that ends,
+// a disk that is full.
 SegmentResult run_segment(const Plan& plan, const Segment& segment, WorkFolder& work,
                           const SegmentWishes& wishes);
 

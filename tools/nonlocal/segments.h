@@ -1,12 +1,12 @@
 // A recording cut into segments that can be filtered one by one: in any order, on any machine, again after a
-// failure. Joined they give the same bytes as a run over the whole, since every run filters segment by
+// failure. Joined they give the same frames as a run over the whole, since every run filters segment by
 // segment:
 //
 //   const Plan plan = make_plan(job, kSegmentSeconds, tick);
-//   WorkFolder work(WorkFolder::beside(job.output), plan, WorkFolder::Begin::kResume);
+//   WorkFolder work(WorkFolder::beside(job.output), plan, resume);               // work_folder.h
 //   for (const Segment& segment : plan.segments)
-//     if (!work.has(segment)) run_segment(plan, segment, work, watcher);     // segment_job.h
-//   join(plan, work, path, tick);                                           // join.h
+//     if (!work.has(segment)) run_segment(plan, segment, work, {});              // segment_job.h
+//   join(plan, work, path, std::nullopt, tick);                                  // join.h
 //   work.remove();
 //
 // A segment begins a chain's reach behind a key frame. The frames between, its lead-in, are decoded and

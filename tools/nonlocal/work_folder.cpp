@@ -59,7 +59,7 @@ std::string file_of(const Segment& segment, const char* extension) {
 }  // namespace
 
 fs::path WorkFolder::beside(const fs::path& output) {
-  return output.parent_path() / ("." + output.filename().string() + ".nonlocal");
+  return output.parent_path() / formatted(".%s.nonlocal", output.filename().c_str());
 }
 
 WorkFolder::WorkFolder(fs::path path) : path_(std::move(path)) {
