@@ -136,6 +136,15 @@ std::vector<float> Checkpoint::floats(const std::string& name, const model::Shap
   return file_of(name).floats(name, expected);
 }
 
+std::vector<std::string> Checkpoint::names() const {
+  std::vector<std::string> all;
+  for (const model::Safetensors& file : files_) {
+    const std::vector<std::string> some = file.names();
+    all.insert(all.end(), some.begin(), some.end());
+  }
+  return all;
+}
+
 std::string Checkpoint::metadata(const std::string& key) const {
   return files_.empty() ? "" : files_[0].metadata(key).value_or("");
 }

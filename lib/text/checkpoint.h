@@ -1,6 +1,7 @@
 // A model's tensors and its description, from a folder as Hugging Face's, or from one file.
 #pragma once
 
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -32,8 +33,11 @@ class Checkpoint {
   [[nodiscard]] const std::string& path() const { return path_; }
   // The first file, or the only one.
   [[nodiscard]] const std::string& first_file() const { return files_[0].path(); }
-  // What the file's metadata, or the first file's, say of `key`.
+  // What the file's metadata, or the first file's, say of `key`, or say at all.
   [[nodiscard]] std::string metadata(const std::string& key) const;
+  [[nodiscard]] const std::map<std::string, std::string>& metadata() const { return files_[0].metadata(); }
+  // Of all tensors.
+  [[nodiscard]] std::vector<std::string> names() const;
 
  private:
   [[nodiscard]] const model::Safetensors* find(const std::string& name) const;

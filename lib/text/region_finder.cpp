@@ -127,7 +127,9 @@ RegionFinder::State::State(const std::string& path, const RegionFinderParameters
                                std::to_string(vision.embedding_size()) + " of patches");
   }
   read_rest(path);
-  encode_phrases();
+  if (!decoder) {
+    encode_phrases();
+  }
 }
 
 void RegionFinder::State::read_rest(const std::string& path) {
@@ -187,7 +189,8 @@ void RegionFinder::State::encode(std::span<const ConstPlane> frame, const Colour
   const int patch = vision.patch_size();
   resampler->run(frame, format, columns * patch, rows * patch);
   VisionOutputs out;
-  const bool is_gem = parameters.features == RegionFeatures::kGem;
+  // A decoder's map does not depend on it.
+  const bool is_gem = parameters.features == RegionFeatures::kGem && !decoder;
   (is_gem ? out.grounded : out.patches) = matrix(embeddings, patches(), vision.embedding_size());
   if (decoder) {
     out.blocks = decoder->prepare(columns, rows);

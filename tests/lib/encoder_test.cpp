@@ -150,48 +150,78 @@ TEST_F(EncoderTest, VisionIsPyTorchs) {
   }
 }
 
-// A text tower of random weights; `size` scales those of fc1, so that activations go far to both sides.
-Model random_tower(const reference::TransformerShape& s, int vocabulary, int context, float size,
-                   reference::Tensors& tensors) {
-  std::mt19937 random(1);
-  Model model;
-  const auto add = [&](const std::string& name, std::vector<int> shape, float deviation, float middle = 0) {
+// Towers of random weights.
+class RandomTower {
+ public:
+  RandomTower(const reference::TransformerShape& shape, reference::Tensors& tensors)
+      : shape_(shape), tensors_(tensors) {
+    model_.metadata["config"] = json{
+        {"num_attention_heads", shape.heads},
+        {"hidden_act", shape.is_quick ? "quick_gelu" : "gelu"},
+        {"layer_norm_eps", shape.epsilon},
+        {"causal", shape.is_causal}}.dump();
+  }
+  [[nodiscard]] const Model& model() const { return model_; }
+
+  void add(const std::string& name, const std::vector<int>& shape, float deviation, float middle = 0) {
     std::normal_distribution<float> normal(middle, deviation);
     NamedTensor t{name, {shape.begin(), shape.end()}, {}};
     const int count = std::accumulate(shape.begin(), shape.end(), 1, std::multiplies<>());
     for (int i = 0; i < count; ++i) {
-      t.values.push_back(normal(random));
+      t.values.push_back(normal(random_));
     }
-    tensors[name] = t.values;
-    model.tensors.push_back(t);
-  };
-  const auto add_linear = [&](const std::string& name, int outputs, int inputs, float scale) {
+    tensors_[name] = t.values;
+    model_.tensors.push_back(t);
+  }
+  void add_linear(const std::string& name, int outputs, int inputs, float scale) {
     add(name + ".weight", {outputs, inputs}, scale / std::sqrt(static_cast<float>(inputs)));
     add(name + ".bias", {outputs}, 0.3F * scale);
-  };
-  const auto add_norm = [&](const std::string& name) {
-    add(name + ".weight", {s.width}, 0.3F, 1);
-    add(name + ".bias", {s.width}, 0.3F);
-  };
-  add("text_model.embeddings.token_embedding.weight", {vocabulary, s.width}, 1);
-  add("text_model.embeddings.position_embedding.weight", {context, s.width}, 1);
-  for (int i = 0; i < s.layers; ++i) {
-    const std::string block = "text_model.encoder.layers." + std::to_string(i) + ".";
-    for (const char* part : {"q_proj", "k_proj", "v_proj", "out_proj"}) {
-      add_linear(block + "self_attn." + part, s.width, s.width, 1);
-    }
-    add_norm(block + "layer_norm1");
-    add_norm(block + "layer_norm2");
-    add_linear(block + "mlp.fc1", s.hidden, s.width, size);
-    add_linear(block + "mlp.fc2", s.width, s.hidden, 1 / size);
   }
-  add_norm("text_model.final_layer_norm");
-  model.metadata["config"] = json{
-      {"num_attention_heads", s.heads},
-      {"hidden_act", s.is_quick ? "quick_gelu" : "gelu"},
-      {"layer_norm_eps", s.epsilon},
-      {"causal", s.is_causal}}.dump();
-  return model;
+  void add_norm(const std::string& name) {
+    add(name + ".weight", {shape_.width}, 0.3F, 1);
+    add(name + ".bias", {shape_.width}, 0.3F);
+  }
+  // `size` scales the weights of fc1, so that activations go far to both sides.
+  void add_blocks(const std::string& tower, float size) {
+    for (int i = 0; i < shape_.layers; ++i) {
+      const std::string block = tower + "encoder.layers." + std::to_string(i) + ".";
+      for (const char* part : {"q_proj", "k_proj", "v_proj", "out_proj"}) {
+        add_linear(block + "self_attn." + part, shape_.width, shape_.width, 1);
+      }
+      add_norm(block + "layer_norm1");
+      add_norm(block + "layer_norm2");
+      add_linear(block + "mlp.fc1", shape_.hidden, shape_.width, size);
+      add_linear(block + "mlp.fc2", shape_.width, shape_.hidden, 1 / size);
+    }
+  }
+
+ private:
+  reference::TransformerShape shape_;
+  reference::Tensors& tensors_;
+  Model model_;
+  std::mt19937 random_{1};
+};
+
+Model random_text_tower(const reference::TransformerShape& s, int vocabulary, int context, float size,
+                        reference::Tensors& tensors) {
+  RandomTower tower(s, tensors);
+  tower.add("text_model.embeddings.token_embedding.weight", {vocabulary, s.width}, 1);
+  tower.add("text_model.embeddings.position_embedding.weight", {context, s.width}, 1);
+  tower.add_blocks("text_model.", size);
+  tower.add_norm("text_model.final_layer_norm");
+  return tower.model();
+}
+
+Model random_vision_tower(const reference::TransformerShape& s, int patch, int side,
+                          reference::Tensors& tensors) {
+  RandomTower tower(s, tensors);
+  tower.add("vision_model.embeddings.class_embedding", {s.width}, 1);
+  tower.add("vision_model.embeddings.patch_embedding.weight", {s.width, 3, patch, patch}, 1);
+  tower.add("vision_model.embeddings.position_embedding.weight", {1 + side * side, s.width}, 1);
+  tower.add_norm("vision_model.pre_layrnorm");
+  tower.add_blocks("vision_model.", 1);
+  tower.add_norm("vision_model.post_layernorm");
+  return tower.model();
 }
 
 // Rows and columns that fill no block, one row, more rows than a task takes; small, usual and far
@@ -205,7 +235,7 @@ TEST_F(EncoderTest, TextIsTheFormula) {
   for (const reference::TransformerShape& shape : shapes) {
     for (const float size : {0.01F, 1.0F, 40.0F}) {
       reference::Tensors tensors;
-      TextEncoder encoder(write("model.safetensors", random_tower(shape, 9, 150, size, tensors)));
+      TextEncoder encoder(write("model.safetensors", random_text_tower(shape, 9, 150, size, tensors)));
       for (const int count : {1, 2, 11, 12, 13, 25, 64, 65, 150}) {
         std::vector<std::int32_t> ids;
         for (int i = 0; i < count; ++i) {
@@ -219,6 +249,48 @@ TEST_F(EncoderTest, TextIsTheFormula) {
             << shape.width << " " << size << " " << count;
       }
     }
+  }
+}
+
+// Heads of one channel and of many, fewer blocks than the path runs beside and more, one patch and more than
+// a task takes.
+TEST_F(EncoderTest, GroundedIsTheFormula) {
+  struct Case {
+    reference::TransformerShape shape;
+    int patch, side;
+  };
+  const Case cases[] = {{{7, 3, 2, 7, false, false, 1e-2}, 1, 1},
+                        {{33, 20, 7, 1, true, false, 1e-5}, 2, 3},
+                        {{48, 64, 3, 3, true, false, 1e-5}, 3, 9}};
+  for (const auto& [shape, patch, side] : cases) {
+    reference::Tensors tensors;
+    VisionEncoder encoder(write("model.safetensors", random_vision_tower(shape, patch, side, tensors)));
+    const int size = patch * side;
+    const OwnMatrix rgb = OwnMatrix::random(3 * size, size, 0.3);
+    std::vector<ConstFloatPlane> planes;
+    for (int c = 0; c < 3; ++c) {
+      planes.push_back({rgb.view().row(static_cast<std::ptrdiff_t>(c) * size), size, size, size});
+    }
+    reference::Rows samples;
+    for (int at = 0; at < side * side; ++at) {
+      reference::Row row;
+      for (int i = 0; i < 3 * patch * patch; ++i) {
+        const int c = i / (patch * patch);
+        const double value =
+            rgb.at(c * size + at / side * patch + i / patch % patch, at % side * patch + i % patch);
+        const auto channel = static_cast<std::size_t>(c);
+        row.push_back((value - VisionNormalisation{}.mean[channel]) /
+                      VisionNormalisation{}.deviation[channel]);
+      }
+      samples.push_back(row);
+    }
+    std::vector<double> expected;
+    for (const reference::Row& row : reference::grounded(tensors, shape, samples)) {
+      expected.insert(expected.end(), row.begin(), row.end());
+    }
+    OwnMatrix found(side * side, shape.width);
+    encoder.encode(planes, {.grounded = found.view()});
+    EXPECT_LT(relative_error(found.values(), expected), kNear) << shape.width << " " << side;
   }
 }
 

@@ -5,6 +5,7 @@ and GEM with LERF's relevance, and CLIPSeg's decoder.
 regions.py make    regions_clip.safetensors, regions_clipseg.safetensors, regions_clipseg_refined.safetensors: weights (F16)
                    and description; regions_expected.safetensors: frames of 8 bits, and each model's maps and pooled vectors
                    for the prompt that its metadata name, with the vocabulary tokenizer.json
+regions.py full FOLDER  a model of ViT-B/16's size with random weights, to measure with: tests/lib/region_cost.cpp
 """
 import argparse
 import json
@@ -31,6 +32,11 @@ DECODER = {"extract_layers": [1, 3, 4], "reduce_dim": 8, "decoder_num_attention_
            "conditional_layer": 0}
 FRAMES = [(30, 20), (15, 37), (9, 9), (100, 10)]  # the last is longer than a grid may be
 CLIPSEG_SIDE = 16
+KINDS = ["clip", "clipseg", "clipseg_refined"]
+FULL_VISION = {"hidden_size": 768, "intermediate_size": 3072, "num_hidden_layers": 12, "num_attention_heads": 12,
+               "patch_size": 16, "image_size": 224, "hidden_act": "quick_gelu", "layer_norm_eps": 1e-5, "projection_dim": 512}
+FULL_DECODER = {"extract_layers": [3, 6, 9], "reduce_dim": 64, "decoder_num_attention_heads": 4,
+                "decoder_intermediate_size": 2048, "conditional_layer": 0}
 
 
 # --- CLIP ---
@@ -95,41 +101,42 @@ def grid_of(width: int, height: int, side: int) -> tuple[int, int]:
 
 # --- Random models ---
 
-def add_decoder(random: Random, is_refined: bool) -> None:
-    width, hidden, embedding = DECODER["reduce_dim"], DECODER["decoder_intermediate_size"], VISION["projection_dim"]
-    random.add_linear("decoder.film_mul", width, embedding)
-    random.add_linear("decoder.film_add", width, embedding)
-    for i in range(len(DECODER["extract_layers"])):
-        random.add_linear(f"decoder.reduces.{i}", width, VISION["hidden_size"])
-    random.add_blocks("decoder.layers", {"hidden_size": width, "intermediate_size": hidden,
-                                         "num_hidden_layers": len(DECODER["extract_layers"])})
-    name = "decoder.transposed_convolution"
-    shapes = {f"{name}": (width, 1, 4, 4)}
+def add_decoder(random: Random, vision: dict, decoder: dict, is_refined: bool) -> None:
+    width, patch, blocks = decoder["reduce_dim"], vision["patch_size"], len(decoder["extract_layers"])
+    random.add_linear("decoder.film_mul", width, vision["projection_dim"])
+    random.add_linear("decoder.film_add", width, vision["projection_dim"])
+    for i in range(blocks):
+        random.add_linear(f"decoder.reduces.{i}", width, vision["hidden_size"])
+    random.add_blocks("decoder.layers", {"hidden_size": width, "intermediate_size": decoder["decoder_intermediate_size"],
+                                         "num_hidden_layers": blocks})
+    name, part = "decoder.transposed_convolution", round(patch**0.5)
+    shapes = {f"{name}": (width, 1, patch, patch)}
     if is_refined:
-        shapes = {f"{name}.0": (width, width, 3, 3), f"{name}.2": (width, width // 2, 2, 2), f"{name}.4": (width // 2, 1, 2, 2)}
+        shapes = {f"{name}.0": (width, width, 3, 3), f"{name}.2": (width, width // 2, part, part),
+                  f"{name}.4": (width // 2, 1, part, part)}
     for layer, shape in shapes.items():
         random.add(f"{layer}.weight", shape, 0.3)
         random.add(f"{layer}.bias", (shape[0 if layer.endswith(".0") else 1],), 0.2)
 
 
-def model_of(kind: str, seed: int) -> tuple[dict[str, np.ndarray], dict]:
+def model_of(kind: str, seed: int, text: dict, vision: dict, decoder: dict) -> tuple[dict[str, np.ndarray], dict]:
     """Tensors, without CLIPSeg's prefix, and the description."""
     random = Random(seed)
-    random.add_text(TEXT)
-    random.add_vision(VISION)
+    random.add_text(text)
+    random.add_vision(vision)
     random.add("logit_scale", (), 0, math.log(20))
-    description = {"text_config": TEXT, "vision_config": VISION}
+    description = {"text_config": text, "vision_config": vision}
     if kind != "clip":
-        add_decoder(random, kind == "clipseg_refined")
-        description |= DECODER
+        add_decoder(random, vision, decoder, kind == "clipseg_refined")
+        description |= decoder
     return random.tensors, description
 
 
-def save(folder: Path, kind: str, tensors: dict[str, np.ndarray], description: dict) -> None:
+def save(path: Path, kind: str, tensors: dict[str, np.ndarray], description: dict) -> None:
     if kind != "clip":
         tensors = {name if name.startswith("decoder.") else f"clip.{name}": tensor for name, tensor in tensors.items()}
     metadata = {"config": json.dumps(description), "made by": "tests/parity/regions.py"}
-    safetensors.save(folder / f"regions_{kind}.safetensors", tensors, metadata)
+    safetensors.save(path, tensors, metadata)
 
 
 def text_of(w: Weights, prompt: str) -> Tensor:
@@ -153,16 +160,16 @@ def clipseg_outputs(w: Weights, config: dict, frame: np.ndarray) -> dict[str, Te
     states = encoders.vision_states(w, VISION, seen(frame, CLIPSEG_SIDE, CLIPSEG_SIDE))
     logits = decoder(w, config, states, text_of(w, PROMPT), side, side)
     means = F.avg_pool2d(logits[None], logits.shape[0] // side)[0].flatten()
-    return {"map": torch.sigmoid(logits), "pooled": pooled(encoders.vision_outputs(w, VISION, states)["grounded"], means)}
+    return {"map": torch.sigmoid(logits), "pooled": pooled(encoders.vision_outputs(w, VISION, states)["patches"], means)}
 
 
 def make(folder: Path) -> None:
     generator = np.random.default_rng(1)
     frames = {f"{w}x{h}": generator.integers(0, 256, (3, h, w)).astype(np.float16) for w, h in FRAMES}
     expected = {f"frame.{case}": frame for case, frame in frames.items()}
-    for seed, kind in enumerate(("clip", "clipseg", "clipseg_refined")):
-        tensors, description = model_of(kind, seed + 5)
-        save(folder, kind, tensors, description)
+    for seed, kind in enumerate(KINDS):
+        tensors, description = model_of(kind, seed + 5, TEXT, VISION, DECODER)
+        save(folder / f"regions_{kind}.safetensors", kind, tensors, description)
         weights = weights_of(tensors, torch.float64)
         for case, frame in frames.items():
             outputs = clip_outputs(weights, frame) if kind == "clip" else clipseg_outputs(weights, description, frame)
@@ -171,12 +178,26 @@ def make(folder: Path) -> None:
     safetensors.save(folder / "regions_expected.safetensors", expected, metadata)
 
 
+def make_full(folder: Path, kind: str) -> None:
+    tensors, description = model_of(kind, 1, TEXT | {"projection_dim": FULL_VISION["projection_dim"]}, FULL_VISION, FULL_DECODER)
+    folder.mkdir(parents=True, exist_ok=True)
+    save(folder / "model.safetensors", kind, tensors, description)
+    (folder / "tokenizer.json").write_text((FOLDER / "tokenizer.json").read_text())
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("make").add_argument("folder", nargs="?", type=Path, default=FOLDER)
+    full = commands.add_parser("full")
+    full.add_argument("folder", type=Path)
+    full.add_argument("--kind", choices=KINDS, default=KINDS[0])
+    options = parser.parse_args()
     torch.set_grad_enabled(False)
-    make(parser.parse_args().folder)
+    if options.command == "make":
+        make(options.folder)
+    else:
+        make_full(options.folder, options.kind)
 
 
 if __name__ == "__main__":

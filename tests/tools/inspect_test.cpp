@@ -31,6 +31,25 @@ TEST_F(InspectTest, SaysWhatABundledModelHolds) {
   EXPECT_NEAR(model["operations"].get<double>(), 11100, 100);  // tools/train/README.md
 }
 
+TEST_F(InspectTest, SaysWhatEncodesTextAndPictures) {
+  must("mkdir folder; cp " + kParity + "planted_clipseg.safetensors folder/model.safetensors");
+  const auto model = nlohmann::json::parse(must("$TOOL inspect --json folder"));
+  EXPECT_EQ(model["kind"], "CLIPSeg");
+  EXPECT_EQ(model["text"]["context"], 16);
+  EXPECT_EQ(model["text"]["has_tokenizer"], true);
+  EXPECT_EQ(model["vision"]["patch"], 8);
+  EXPECT_EQ(model["vision"]["embedding"], 4);
+  EXPECT_EQ(model["has_decoder"], true);
+  EXPECT_EQ(model["filter"], nullptr);
+  EXPECT_EQ(model["metadata"]["made by"], "tests/parity/planted.py");
+  const auto clip = nlohmann::json::parse(must("$TOOL inspect --json " + kParity + "vision.safetensors"));
+  EXPECT_EQ(clip["kind"], "an encoder of pictures");
+  EXPECT_EQ(clip["text"], nullptr);
+  const std::string grade = must("$TOOL inspect grade");
+  EXPECT_NE(grade.find("a filter by cross-attention"), std::string::npos) << grade;
+  EXPECT_NE(grade.find("\nfilter "), std::string::npos) << grade;
+}
+
 TEST_F(InspectTest, SaysWhatIsWrong) {
   must("echo nonsense > bad.safetensors");
   for (const std::string name : {"bad.safetensors", "none.safetensors", "."}) {

@@ -13,6 +13,7 @@ void add_inspect(CLI::App& app);
 void add_tokenize(CLI::App& app);
 void add_embed(CLI::App& app);
 void add_grade(CLI::App& app);
+void add_find(CLI::App& app);
 void add_live(CLI::App& app);
 
 }  // namespace nonlocal::tools

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "commands.h"
+#include "inspect_text.h"
 #include "model_file.h"
 #include "nonlocal/network.h"
 #include "text.h"
@@ -19,11 +20,6 @@ struct InspectOptions {
   std::string model;
   bool as_json = false;
 };
-
-// Text from the file: control characters are escaped.
-std::string shown(const std::string& text) {
-  return json(text).dump(-1, ' ', false, json::error_handler_t::replace);
-}
 
 std::string size_of(const LayerSummary& layer) {
   return layer.numerator == layer.denominator ? "1" : formatted("%d/%d", layer.numerator, layer.denominator);
@@ -127,6 +123,14 @@ json model_json(const std::string& file, const ModelSummary& model) {
 
 void run(const InspectOptions& options) {
   const std::string file = model_file(options.model);
+  if (const auto model = summarise_text_model(file)) {
+    if (options.as_json) {
+      std::cout << text_model_json(*model).dump(2, ' ', false, json::error_handler_t::replace) << std::endl;
+    } else {
+      print_text_model(*model);
+    }
+    return;
+  }
   const ModelSummary model = summarise_model(file);
   if (options.as_json) {
     std::cout << model_json(file, model).dump(2, ' ', false, json::error_handler_t::replace) << std::endl;
@@ -139,9 +143,13 @@ void run(const InspectOptions& options) {
 
 void add_inspect(CLI::App& app) {
   auto* command = app.add_subcommand(
-      "inspect", "Print what a model file holds: layers, shapes, operations a pixel, where it comes from");
+      "inspect",
+      "Print what a model holds: a network's layers, shapes and operations a pixel; what encodes text and "
+      "pictures; where it comes from");
   const auto options = std::make_shared<InspectOptions>();
-  command->add_option("MODEL", options->model, "A .safetensors file, or the name of a model of the library")
+  command
+      ->add_option("MODEL", options->model,
+                   "A .safetensors file, a folder as Hugging Face's, or the name of a model of the library")
       ->required();
   command->add_flag("--json", options->as_json, "As JSON; a receptive field of null is the whole frame");
   command->callback([options] { run(*options); });

@@ -1,6 +1,6 @@
 // nonlocal: denoises video files, filters cameras, grades pictures, makes the noisy clip to try it on,
-// measures the library's speed and quality, shows what model files hold, and turns prompts into tokens and
-// embeddings.
+// measures the library's speed and quality, shows what model files hold, turns prompts into tokens and
+// embeddings, and finds what they ask for.
 
 #include <CLI/CLI.hpp>
 #include <iostream>
@@ -33,6 +33,7 @@ int main(int argc, char** argv) {
   nonlocal::tools::add_tokenize(app);
   nonlocal::tools::add_embed(app);
   nonlocal::tools::add_grade(app);
+  nonlocal::tools::add_find(app);
   nonlocal::tools::add_live(app);
   try {
     app.parse(argc, argv);

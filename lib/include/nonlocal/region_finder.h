@@ -16,7 +16,7 @@
 //
 // CLIPSeg, whose decoder was trained for it (T. Lüddecke, A. Ecker: Image segmentation using text and image
 // prompts, CVPR 2022): the map is the sigmoid of the decoder's logits, one a sample of what the model saw; O
-// is a patch's mean logit, g(v) its embedding as CLIP's.
+// is a patch's mean logit, g(v) its embedding by MaskCLIP.
 //
 // Frames are seen whole, brought to the size that the model was trained with: by CLIP its short side, the
 // other one by the frame's shape (8 times as long at the most) to whole patches; by CLIPSeg both sides. They
@@ -40,10 +40,10 @@
 
 namespace nonlocal {
 
-// What a patch's embedding is: see VisionOutputs.
+// What a patch's embedding is: see VisionOutputs. CLIPSeg's map does not depend on it.
 enum class RegionFeatures {
   kGem,       // self-self attention beside the last blocks: regions that belong together agree
-  kMaskClip,  // the last block without its attention: a little faster
+  kMaskClip,  // the last block without its attention: a third faster
 };
 
 struct RegionFinderParameters {
@@ -81,8 +81,8 @@ class NONLOCAL_API RegionFinder {
   void set_text(std::string_view text);
   [[nodiscard]] const TextEmbedding& text() const;  // without ids before set_text()
 
-  // `frame`: planes as FrameGrader's. Throws InvalidArgument if they do not fit the format, or there is no
-  // text yet.
+  // `frame`: planes as FrameGrader's. Throws InvalidArgument if they do not fit the format, there is no text
+  // yet, or there would be more than 65,535 patches.
   void find(std::span<const ConstPlane> frame, const ColourFormat& format);
 
   // Of the last frame, valid until the next one; empty before the first.
