@@ -169,6 +169,8 @@ class Run {
 
   void commit_picture() {
     if (request_.picture.empty()) return;
+    // A run that was killed behind this has put it there already.
+    if (!fs::exists(picture()) && fs::exists(request_.picture)) return;
     if (!fs::exists(picture())) throw Failure(request_.picture + ": the frame for it did not come");
     PartialFile(request_.picture, picture()).commit();
   }
