@@ -1,9 +1,13 @@
-// nonlocal filter: a video file in, the same file filtered out.
+// nonlocal filter: videos and pictures in, the same filtered out.
 #include <iostream>
+#include <string>
+#include <vector>
 
 #include "commands.h"
 #include "failure.h"
+#include "filter_files.h"
 #include "filter_options.h"
+#include "filter_pictures.h"
 #include "filter_report.h"
 #include "filter_run.h"
 #include "filter_stream.h"
@@ -16,14 +20,23 @@ namespace nonlocal::tools {
 namespace {
 
 struct FilterOptions {
-  std::string input;
-  std::string output;
+  std::vector<std::string> files;  // IN..., then OUT
   std::string plan;
   int segment = 0;
   FilterRequest request;
   bool as_json = false;
   bool quiet = false;
 };
+
+Report kind_of(const FilterOptions& options) {
+  return options.as_json ? Report::kJson : options.quiet ? Report::kQuiet : Report::kText;
+}
+
+FilterRequest request_for(const FilePair& files, const FilterOptions& options, const JobOptions& filters) {
+  FilterRequest request = options.request;
+  request.job = filters.job(files.input, files.output);
+  return request;
+}
 
 // A file that was cut off reads like a shorter one: nothing is lost, but its user should know.
 void warn_if_short(FilterReport& report, const FilterRequest& request, const FilterResult& result) {
@@ -47,34 +60,74 @@ void run_between_programs(const FilterOptions& options, const FilterRequest& req
               << std::endl;
 }
 
+FilterResult filter_picture_files(const FilterRequest& request, const FilePair& files, FilterReport& report) {
+  if (request.resume || !request.picture.empty() || !request.reference.empty())
+    throw Failure(files.input + ": pictures go without --resume, --picture and --reference");
+  return filter_pictures(request, clip_of(files), report);
+}
+
+void filter_one(const FilterRequest& request, const FilePair& files, FilterReport& report) {
+  const bool of_pictures = is_of_pictures(files);
+  const FilterResult result =
+      of_pictures ? filter_picture_files(request, files, report) : run_filter(request, report);
+  if (!of_pictures) warn_if_short(report, request, result);
+  report.end(request, result);
+}
+
+// One that fails does not stop the others.
+void filter_each(const std::vector<FilePair>& all, const FilterOptions& options, const JobOptions& filters) {
+  size_t failed = 0;
+  for (const FilePair& files : all) {
+    const FilterRequest request = request_for(files, options, filters);
+    const auto report = make_report(kind_of(options), request);
+    try {
+      filter_one(request, files, *report);
+    } catch (const Interrupted&) {
+      throw;
+    } catch (const std::exception& error) {
+      const std::string text = error.what();
+      report->fail(text.starts_with(files.input) ? text : files.input + ": " + text);
+      ++failed;
+    }
+  }
+  if (failed > 0)
+    throw Failure(formatted("%zu of %zu files failed, the others are done", failed, all.size()));
+}
+
 void run(const FilterOptions& options, const JobOptions& filters) {
-  if (options.plan.empty() && options.output.empty()) throw CLI::RequiredError("IN and OUT, or --plan");
+  if (options.plan.empty() && options.files.size() < 2) throw CLI::RequiredError("IN and OUT, or --plan");
   catch_interrupts();
   start_gstreamer();
   if (!options.plan.empty()) return filter_segment(options.plan, options.segment, options.quiet);
-  FilterRequest request = options.request;
-  request.job = filters.job(options.input, options.output);
+  const std::vector<FilePair> all = pairs_of(options.files);
+  const FilterRequest request = request_for(all[0], options, filters);
   if (is_stream(request.job)) return run_between_programs(options, request);
-  const Report kind = options.as_json ? Report::kJson : options.quiet ? Report::kQuiet : Report::kText;
-  const auto report = make_report(kind, request);
-  const FilterResult result = run_filter(request, *report);
-  warn_if_short(*report, request, result);
-  report->end(request, result);
+  if (all.size() == 1) return filter_one(request, all[0], *make_report(kind_of(options), request));
+  if (!request.picture.empty() || !request.reference.empty())
+    throw Failure("several files go without --picture and --reference");
+  for (const Filter& filter : request.job.chain) check_properties(filter.element, filter.properties);
+  filter_each(all, options, filters);
 }
 
 }  // namespace
 
 void add_filter(CLI::App& app) {
-  auto* command = app.add_subcommand("filter", "Filter a video file; all else in it is kept");
+  auto* command = app.add_subcommand("filter", "Filter videos and pictures; all else in a video is kept");
+  command->footer(
+      "nonlocal filter film.mp4 out.mkv --denoise quality\n"
+      "nonlocal filter photo.jpg scan.png film.mp4 filtered/\n"
+      "nonlocal filter frame_%04d.png filtered/ --prompt \"much warmer\"");
   const auto options = std::make_shared<FilterOptions>();
   FilterRequest& request = options->request;
-  auto* input =
-      command->add_option("IN", options->input, "Any video file that GStreamer reads; -: YUV4MPEG2 on stdin");
-  command
-      ->add_option(
-          "OUT", options->output,
-          "The file to write: .mkv, .mp4, .mov or .webm, replaced if it exists; -: YUV4MPEG2 on stdout")
-      ->needs(input);
+  auto* input = command->add_option(
+      "IN", options->files,
+      "IN: any video file that GStreamer reads, a picture (.png, .jpg, .tif, .webp), or pictures in numbered "
+      "files that are a clip, frame_%04d.png; -: YUV4MPEG2 on stdin. OUT: the file to write, replaced if it "
+      "exists: .mkv, .mp4, .mov or .webm for a video; a picture for a picture, with a number for numbered "
+      "ones; a folder (one that ends with / is made) for files of the same names, which several INs need; -: "
+      "YUV4MPEG2 on stdout. Pictures keep gray, alpha and 16 bits where OUT can hold them, not EXIF data and "
+      "profiles; 16-bit colour is filtered with 10");
+  input->option_text("... OUT");
   const auto filters = std::make_shared<JobOptions>(*command);
   command->add_option("--picture", request.picture, "Write a before/after PNG of the middle frame here");
   command->add_option("--reference", request.reference, "The clean version of IN: measure PSNR against it");

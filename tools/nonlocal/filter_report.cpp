@@ -16,6 +16,11 @@ using nlohmann::json;
 
 double fps(const FilterResult& result) { return static_cast<double>(result.frames_now) / result.seconds; }
 
+// What gst-launch-1.0 does: not with pictures.
+bool is_of_pictures(const FilterResult& result) { return result.description.empty(); }
+
+json or_null(const std::string& text) { return text.empty() ? json() : json(text); }
+
 double mean_noise(const FilterResult& result) {
   return result.all.noise_sum / static_cast<double>(result.frames_out);
 }
@@ -56,11 +61,11 @@ json result_json(const FilterRequest& request, const FilterResult& result) {
       {"event", "end"},
       {"input", request.job.input},
       {"output", request.job.output},
-      {"picture", request.picture.empty() ? json() : json(request.picture)},
+      {"picture", or_null(request.picture)},
       {"width", media.width},
       {"height", media.height},
       {"format", result.all.format},
-      {"codec", request.job.codec},
+      {"codec", is_of_pictures(result) ? json() : json(request.job.codec)},
       {"frames_in", result.all.frames_in},
       {"frames_out", result.frames_out},
       {"segments", result.plan.segments.size()},
@@ -74,8 +79,8 @@ json result_json(const FilterRequest& request, const FilterResult& result) {
       {"psnr",
        {{"before", psnr_json(mean_psnr(result.all, result.all.before))},
         {"after", psnr_json(mean_psnr(result.all, result.all.after))}}},
-      {"pipeline", result.description},
-      {"command", result.command},
+      {"pipeline", or_null(result.description)},
+      {"command", or_null(result.command)},
   };
 }
 
@@ -110,6 +115,20 @@ void print(const FilterRequest& request, const FilterResult& result) {
   std::printf("pipeline  %s\n", result.command.c_str());
 }
 
+// One line: there may be many such files.
+void print_pictures(const FilterRequest& request, const FilterResult& result) {
+  const MediaFile& media = result.plan.media;
+  std::string text = formatted("%s: %dx%d, %s", request.job.output.c_str(), media.width, media.height,
+                               result.all.format.c_str());
+  if (has_denoiser(request.job.chain))
+    text += formatted(", noise %.1f of 255%s", mean_noise(result),
+                      sigma_is_given(request.job.chain) ? "" : " (estimated)");
+  if (result.frames_out > 1)
+    text += formatted(", %ld pictures, %.1f fps", long(result.frames_out), fps(result));
+  std::printf("%s, %.1f s\n", text.c_str(), result.seconds);
+  std::fflush(stdout);
+}
+
 class TextReport : public FilterReport {
  public:
   TextReport(bool quiet, bool denoises) : quiet_(quiet), denoises_(denoises) { progress_.emplace(0, quiet_); }
@@ -132,9 +151,14 @@ class TextReport : public FilterReport {
     std::cerr << "nonlocal: warning: " << text << std::endl;
   }
 
+  void fail(const std::string& text) override {
+    progress_.reset();
+    std::cerr << "nonlocal: " << text << std::endl;
+  }
+
   void end(const FilterRequest& request, const FilterResult& result) override {
     progress_.reset();
-    print(request, result);
+    is_of_pictures(result) ? print_pictures(request, result) : print(request, result);
   }
 
  private:
@@ -177,6 +201,10 @@ class JsonReport : public FilterReport {
   void joined(int64_t) override {}
 
   void warn(const std::string& text) override { say({{"event", "warning"}, {"text", text}}); }
+
+  void fail(const std::string& text) override {
+    say({{"event", "error"}, {"input", request_.job.input}, {"text", text}});
+  }
 
   void end(const FilterRequest& request, const FilterResult& result) override {
     say(result_json(request, result));

@@ -25,7 +25,7 @@ struct FilterResult {
   int64_t frames_now = 0;   // of those, by this run
   double last_seconds = 0;  // where the last frame is
   double seconds = 0;       // that it took
-  std::string description;  // one pipeline for the whole, for gst_parse_launch
+  std::string description;  // one pipeline for the whole, for gst_parse_launch; empty for pictures
   std::string command;      // and for a shell
 };
 

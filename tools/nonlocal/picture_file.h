@@ -10,6 +10,13 @@ namespace nonlocal::tools {
 // say, unless it has alpha. Throws Failure.
 cv::Mat read_picture(const std::string& path);
 
+// The same, but of one channel where the file is gray.
+cv::Mat read_picture_as_stored(const std::string& path);
+
+// By the name's ending.
+bool holds_16_bits(const std::string& path);
+bool holds_alpha(const std::string& path);
+
 // Throws Failure where OpenCV writes no files of such a name: before the work begins.
 void check_picture_name(const std::string& path);
 
