@@ -13,6 +13,7 @@ namespace {
 
 constexpr int kBarWidth = 24;
 constexpr double kSecondsBetweenLines = 5;
+constexpr double kSecondsWithoutAny = 2;  // before it says so
 constexpr const char* kClearLine = "\r\033[K";
 
 std::string bar(double fraction) {
@@ -50,7 +51,7 @@ std::string Progress::status(int64_t done, const std::string& details) const {
 }
 
 void Progress::show(int64_t done, const std::string& details) {
-  if (quiet_ || done == 0) return;
+  if (quiet_ || (done == 0 && seconds() < kSecondsWithoutAny)) return;
   if (terminal_) {
     const double fraction = expected_ > 0 ? std::min(1.0, static_cast<double>(done) / expected_) : 0;
     std::cerr << kClearLine << (expected_ > 0 ? bar(fraction) : "") << status(done, details) << std::flush;
