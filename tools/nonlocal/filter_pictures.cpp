@@ -27,26 +27,28 @@ constexpr guint64 kQueued = 4;  // pictures ready for the filters, so that they 
 constexpr GstClockTime kPatience = 10 * GST_MSECOND;
 constexpr int kFps = 25;  // fusion over time goes by frames: any rate does
 constexpr int kAlpha = 3;
+constexpr const char* kColorimetry = "1:4:7:1";  // all of the range and BT.601's matrix, as JPEG has it
 constexpr double kMost16 = 65535;
-constexpr double kMost12 = 4095;
+constexpr double kMost10 = 1023;
 
 // ------------------------------------------------------------------------------------- pictures and buffers
 
 GstVideoFormat format_of(const cv::Mat& colours) {
   const bool deep = colours.depth() == CV_16U;
   if (colours.channels() == 1) return deep ? GST_VIDEO_FORMAT_GRAY16_LE : GST_VIDEO_FORMAT_GRAY8;
-  return deep ? GST_VIDEO_FORMAT_GBR_12LE : GST_VIDEO_FORMAT_BGR;
+  return deep ? GST_VIDEO_FORMAT_Y444_10LE : GST_VIDEO_FORMAT_BGR;
 }
 
 GstVideoInfo info_of(const cv::Mat& colours) {
   GstVideoInfo info;
   gst_video_info_set_format(&info, format_of(colours), colours.cols, colours.rows);
+  if (GST_VIDEO_INFO_IS_YUV(&info)) gst_video_colorimetry_from_string(&info.colorimetry, kColorimetry);
   info.fps_n = kFps;
   info.fps_d = 1;
   return info;
 }
 
-// The planes of a frame: one for each channel of GBR_12LE, else one for all. Valid as long as this.
+// The planes of a frame: one for each channel of Y444_10LE, else one for all. Valid as long as this.
 class Mapped {
  public:
   Mapped(GstBuffer* buffer, const GstVideoInfo& info, int type, GstMapFlags flags) : type_(type) {
@@ -69,33 +71,48 @@ class Mapped {
   int type_;
 };
 
-// GBR_12LE has its planes green, blue, red; OpenCV its channels blue, green, red.
-constexpr std::array<int, 3> kPlaneOfChannel = {1, 0, 2};
+// Y444_10LE has its planes Y, Cb, Cr; OpenCV its channels Y, Cr, Cb, chroma about 0.5, where 10 bits have
+// 512.
+constexpr std::array<int, 3> kPlaneOfChannel = {0, 2, 1};
+constexpr std::array<double, 3> kOffset = {0, 0.5, 0.5};
+
+void to_ten_bits(const cv::Mat& colours, Mapped& mapped) {
+  cv::Mat exact;
+  colours.convertTo(exact, CV_32F, 1 / kMost16);
+  cv::cvtColor(exact, exact, cv::COLOR_BGR2YCrCb);
+  for (int i = 0; i < exact.channels(); ++i) {
+    cv::Mat channel;
+    cv::extractChannel(exact, channel, i);
+    channel.convertTo(channel, CV_16U, kMost10, kOffset[i]);
+    cv::Mat(cv::min(channel, kMost10)).copyTo(mapped.plane(kPlaneOfChannel[i]));
+  }
+}
+
+cv::Mat of_ten_bits(Mapped& mapped) {
+  std::vector<cv::Mat> channels(kPlaneOfChannel.size());
+  for (size_t i = 0; i < channels.size(); ++i)
+    mapped.plane(kPlaneOfChannel[i]).convertTo(channels[i], CV_32F, 1 / kMost10, -kOffset[i] / kMost10);
+  cv::Mat colours;
+  cv::merge(channels, colours);
+  cv::cvtColor(colours, colours, cv::COLOR_YCrCb2BGR);
+  colours.convertTo(colours, CV_16U, kMost16);
+  return colours;
+}
 
 BufferPtr buffer_of(const cv::Mat& colours, const GstVideoInfo& info) {
   BufferPtr buffer{gst_buffer_new_allocate(nullptr, GST_VIDEO_INFO_SIZE(&info), nullptr)};
   Mapped mapped(buffer.get(), info, colours.type(), GST_MAP_WRITE);
-  if (!mapped.is_planar()) {
+  if (mapped.is_planar()) {
+    to_ten_bits(colours, mapped);
+  } else {
     colours.copyTo(mapped.plane(0));
-    return buffer;
-  }
-  for (size_t i = 0; i < kPlaneOfChannel.size(); ++i) {
-    cv::Mat channel;
-    cv::extractChannel(colours, channel, static_cast<int>(i));
-    channel.convertTo(mapped.plane(kPlaneOfChannel[i]), CV_16U, kMost12 / kMost16);
   }
   return buffer;
 }
 
 cv::Mat picture_of(GstBuffer* buffer, const GstVideoInfo& info, int type) {
   Mapped mapped(buffer, info, type, GST_MAP_READ);
-  if (!mapped.is_planar()) return mapped.plane(0).clone();
-  std::vector<cv::Mat> channels(kPlaneOfChannel.size());
-  for (size_t i = 0; i < channels.size(); ++i)
-    mapped.plane(kPlaneOfChannel[i]).convertTo(channels[i], CV_16U, kMost16 / kMost12);
-  cv::Mat colours;
-  cv::merge(channels, colours);
-  return colours;
+  return mapped.is_planar() ? of_ten_bits(mapped) : mapped.plane(0).clone();
 }
 
 // ------------------------------------------------------------------------------------------------- the clip
@@ -131,6 +148,7 @@ class Run {
 
   FilterResult filter() {
     const Stopwatch clock;
+    set_up();
     warn_of_losses();
     start();
     while (written_ < clip_.inputs.size()) {
@@ -171,18 +189,32 @@ class Run {
   void warn_of_losses() {
     const bool deep = first_.depth() == CV_16U;
     const std::string& out = clip_.outputs[0];
-    if (deep && split(first_).colours.channels() > 1)
-      report_.warn(clip_.inputs[0] + ": has 16 bits a channel, colour is filtered with 10");
+    const int bits = is_taken_as_it_is() ? static_cast<int>(GST_VIDEO_INFO_COMP_DEPTH(&info_, 0)) : 8;
+    if (deep && bits < 16)
+      report_.warn(clip_.inputs[0] + formatted(": has 16 bits a channel, is filtered with %d", bits));
     if (deep && !holds_16_bits(out))
       report_.warn(out + ": holds 8 bits a channel, " + clip_.inputs[0] + " has 16");
     if (first_.channels() > kAlpha && !holds_alpha(out))
       report_.warn(out + ": holds no alpha, " + clip_.inputs[0] + " has it");
   }
 
-  void start() {
+  // Filters know once they are open: a network of three channels takes 8-bit RGB alone. One that cannot be
+  // opened says so later.
+  bool is_taken_as_it_is() {
+    gst_element_set_state(pipeline_.get(), GST_STATE_PAUSED);
+    const CapsPtr caps{gst_video_info_to_caps(&info_)};
+    const PadPtr pad{gst_element_get_static_pad(pipeline_.element(filter_name(0).c_str()).get(), "sink")};
+    const CapsPtr taken{gst_pad_query_caps(pad.get(), caps.get())};
+    return !gst_caps_is_empty(taken.get());
+  }
+
+  void set_up() {
     const CapsPtr caps{gst_video_info_to_caps(&info_)};
     gst_app_src_set_caps(GST_APP_SRC(source_.get()), caps.get());
     g_object_set(pipeline_.element("as-given").get(), "caps", caps.get(), nullptr);
+  }
+
+  void start() {
     denoiser_ = first_denoiser();
     if (!denoiser_.empty())
       pipeline_.watch(denoiser_.c_str(), "src", [this](GstPad*, GstBuffer*) { note_noise(); });

@@ -15,9 +15,9 @@ struct PictureClip {
 
 // Each file has its name once it is whole, in the place of an older one; those before one that fails stay.
 // Gray stays gray, but where a prompt may colour it; alpha passes by the filters. 16-bit gray is filtered as
-// it is, 16-bit colour with 10 bits, GStreamer's most for our elements: the report is warned of this, and of
-// outputs that cannot hold the input's depth or alpha. Of `request`, only the job's filters and names, for
-// the report, are used. Throws Failure, and Interrupted.
+// it is, 16-bit colour with 10 bits, the most that our elements take, or 8 by a network of three channels:
+// the report is warned of this, and of outputs that cannot hold the input's depth or alpha. Of `request`,
+// only the job's filters and names, for the report, are used. Throws Failure, and Interrupted.
 FilterResult filter_pictures(const FilterRequest& request, const PictureClip& clip, FilterReport& report);
 
 }  // namespace nonlocal::tools
