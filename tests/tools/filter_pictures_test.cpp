@@ -124,6 +124,9 @@ TEST_F(FilterPicturesTest, SaysWhatIsLost) {
   EXPECT_NE(warnings("deep.png out.png").find("is filtered with 10"), std::string::npos);
   EXPECT_NE(warnings("deep.png out.jpg").find("out.jpg: holds 8 bits a channel"), std::string::npos);
   EXPECT_NE(warnings("alpha.png out.jpg").find("out.jpg: holds no alpha"), std::string::npos);
+  EXPECT_NE(warnings("deep.png out.png --attention " PARITY_FOLDER "/network_convolutions.safetensors")
+                .find("is filtered with 8"),
+            std::string::npos);
   EXPECT_EQ(warnings("gray.png out.tif"), "");
   EXPECT_EQ(warnings("alpha.png out.webp"), "");
 }
