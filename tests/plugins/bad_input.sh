@@ -5,7 +5,7 @@
 refused() { # PATTERN PIPELINE...: must fail as programs fail and say something that matches
   local pattern=$1 output status
   shift
-  output=$(gst gst-launch-1.0 "$@" 2>&1)
+  output=$(gst_to_its_end gst-launch-1.0 "$@" 2>&1)
   status=$?
   [ $status -ne 0 ] || fail "expected a failure: gst-launch-1.0 $*" "$output"
   # gst-launch-1.0 ends with -1 where an element does not start.
