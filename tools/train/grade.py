@@ -159,8 +159,9 @@ class Training:
         filtered, told = losses(out, target, colours, *how), losses(self.probes(encoded, padding), probed_target, probed, *how)
         self.optimizer.zero_grad(set_to_none=True)
         (filtered.mean() + PROBES_SHARE * told.mean()).backward()
-        torch.nn.utils.clip_grad_norm_(self.model.parameters(), 20.0)
-        self.optimizer.step()
+        # One batch in tens of thousands has no gradient that is a number, and would be the end of all weights.
+        if torch.isfinite(torch.nn.utils.clip_grad_norm_(self.model.parameters(), 20.0)):
+            self.optimizer.step()
         self.steps += 1
         self.follow()
         nothing = torch.tensor([not e for e in edits[half]])
