@@ -483,7 +483,10 @@ void follow_regions(GstBaseTransform* trans, const GstVideoFrame& frame) {
   if (regions.seeker->offer(planes, state.asked.format)) {
     regions.tracker.begin();
   }
-  state.view.take(regions.tracker.map());
+  // What is blended asks the tracker itself.
+  if (is_new || state.output != OUTPUT_BLEND) {
+    state.view.take(regions.tracker.map());
+  }
   if (is_new && state.posts) {
     report_regions(trans, frame);
   }
