@@ -340,26 +340,11 @@ TEST_P(Elements, AddNoLatency) {
 
 // --------------------------------------------------------------------------------------------- what remains
 
-// Frames 5 to 8 after frames 0 to 4 of something else, with `between` called in between.
-template <typename Between>
-std::vector<Bytes> later_frames(const Filter& filter, const GstVideoInfo& first, const Between& between) {
-  Filtering harness(filter, first);
-  for (int i = 0; i < 5; ++i) {
-    EXPECT_TRUE(harness.filter(noisy_frame(first, i, 7, 40)));
-  }
-  between(harness);
-  std::vector<Bytes> out;
-  for (int i = 5; i < 9; ++i) {
-    const Buffer frame = harness.filter(noisy_frame(kInfo, i));
-    out.push_back(frame ? bytes_of(frame.get()) : Bytes());
-  }
-  return out;
-}
-
 TEST_P(Elements, NothingRemainsOfEarlierFramesAfterAFlushASeekOrNewCaps) {
   const std::vector<Bytes> fresh = filtered(GetParam(), kInfo, 4, 5);
   const auto later = [](const GstVideoInfo& first, const auto& between) {
-    return later_frames(GetParam(), first, between);
+    Filtering harness(GetParam(), first);
+    return later_frames(harness, first, kInfo, between);
   };
   EXPECT_EQ(later(kInfo, [](Harness& harness) { harness.flush(); }), fresh);
   EXPECT_EQ(later(kInfo, [](Harness& harness) { harness.send_segment(); }), fresh);

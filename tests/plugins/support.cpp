@@ -307,6 +307,20 @@ Element parse(const std::string& pipeline) {
   return Element(element);
 }
 
+std::vector<Bytes> later_frames(Harness& harness, const GstVideoInfo& first, const GstVideoInfo& info,
+                                const std::function<void(Harness&)>& between) {
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_TRUE(harness.filter(noisy_frame(first, i, 7, 40)));
+  }
+  between(harness);
+  std::vector<Bytes> out;
+  for (int i = 5; i < 9; ++i) {
+    const Buffer frame = harness.filter(noisy_frame(info, i));
+    out.push_back(frame ? bytes_of(frame.get()) : Bytes());
+  }
+  return out;
+}
+
 ErrorReport error_of(GstMessage* message) {
   GError* error = nullptr;
   gst_message_parse_error(message, &error, nullptr);

@@ -7,6 +7,7 @@
 #include <gst/video/video.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -101,6 +102,11 @@ class Harness {
 // What the frames come out as, from a fresh element with these "property=value" settings.
 std::vector<Bytes> filter_all(const GstVideoInfo& info, const std::vector<std::string>& settings, int frames,
                               int first = 0);
+
+// Frames 5 to 8, of `info`, after frames 0 to 4 of something else, with `between` called in between; a frame
+// that did not come out is empty.
+std::vector<Bytes> later_frames(Harness& harness, const GstVideoInfo& first, const GstVideoInfo& info,
+                                const std::function<void(Harness&)>& between);
 
 // What an error message says.
 struct ErrorReport {

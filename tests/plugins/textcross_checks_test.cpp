@@ -66,21 +66,10 @@ std::string text_of(GstMessage* message) {
 
 // ------------------------------------------------------------------------------------------ what it forgets
 
-// Frames 5 to 8 after frames 0 to 4 of something else, with `between` called in between.
-template <typename Between>
 std::vector<Bytes> later_frames(const std::string& settings, const GstVideoInfo& first,
-                                const Between& between) {
+                                const std::function<void(Harness&)>& between) {
   Prompting harness(settings, first);
-  for (int i = 0; i < 5; ++i) {
-    EXPECT_TRUE(harness.filter(noisy_frame(first, i, 7, 40)));
-  }
-  between(harness);
-  std::vector<Bytes> out;
-  for (int i = 5; i < 9; ++i) {
-    const Buffer frame = harness.filter(noisy_frame(kInfo, i));
-    out.push_back(frame ? bytes_of(frame.get()) : Bytes());
-  }
-  return out;
+  return test::later_frames(harness, first, kInfo, between);
 }
 
 // The maps of where prompts act are smoothed over frames.
