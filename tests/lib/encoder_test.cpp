@@ -14,6 +14,7 @@
 
 #include "allocations.h"
 #include "changed_model.h"
+#include "folder_test.h"
 #include "model/safetensors.h"
 #include "nonlocal/cpu.h"
 #include "nonlocal/error.h"
@@ -40,25 +41,13 @@ const std::string kVision = kFolder + "vision.safetensors";
 constexpr double kNear = 1e-5;
 constexpr double kNearInBfloat16 = 5e-2;
 
-class EncoderTest : public ::testing::Test {
+class EncoderTest : public nonlocal::testing::FolderTest {
  protected:
-  void SetUp() override {
-    std::string name = (fs::temp_directory_path() / "encoder-XXXXXX").string();
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    folder_ = name;
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
-  std::string write(const std::string& name, const std::string& text) {
-    std::ofstream(folder_ / name) << text;
-    return (folder_ / name).string();
-  }
+  using FolderTest::write;
   std::string write(const std::string& name, const Model& model) {
     model::write_safetensors((folder_ / name).string(), model.metadata, model.tensors);
     return (folder_ / name).string();
   }
-
-  fs::path folder_;
 };
 
 struct TextOutputs {

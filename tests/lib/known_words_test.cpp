@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "folder_test.h"
 #include "model/safetensors.h"
 #include "nonlocal/error.h"
 
@@ -17,23 +18,14 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-class KnownWordsTest : public testing::Test {
+class KnownWordsTest : public nonlocal::testing::FolderTest {
  protected:
-  void SetUp() override {
-    std::string name = (std::filesystem::temp_directory_path() / "known-words-XXXXXX").string();
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    folder_ = name;
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
   KnownWords of(const std::map<std::string, std::string>& metadata) {
     const std::string path = (folder_ / "words.safetensors").string();
     model::write_safetensors(path, metadata, {{"x", {1}, {0}}});
     return KnownWords(path);
   }
   KnownWords some() { return of({{"words", "warm warmer sunset a don make it été b w"}}); }
-
-  std::filesystem::path folder_;
 };
 
 TEST_F(KnownWordsTest, OthersAreNamedOnceInTheirOrder) {

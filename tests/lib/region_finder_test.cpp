@@ -15,6 +15,7 @@
 
 #include "allocations.h"
 #include "changed_model.h"
+#include "folder_test.h"
 #include "image.h"
 #include "nonlocal/cpu.h"
 #include "nonlocal/error.h"
@@ -276,17 +277,8 @@ TEST(RegionFinder, NothingIsThereBeforeAFrame) {
 
 // --- What is wrong ---
 
-class RegionFinderErrors : public ::testing::Test {
+class RegionFinderErrors : public nonlocal::testing::FolderTest {
  protected:
-  void SetUp() override {
-    std::string name = (fs::temp_directory_path() / "regions-XXXXXX").string();
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    folder_ = name;
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
-  void write(const std::string& name, const std::string& text) { std::ofstream(folder_ / name) << text; }
-
   // A model as a folder; its description and its vocabulary lie beside the tensors.
   void write_folder(Model model) {
     write("config.json", model.metadata["config"]);
@@ -312,8 +304,6 @@ class RegionFinderErrors : public ::testing::Test {
     write_folder(model);
     expect_problem(words);
   }
-
-  fs::path folder_;
 };
 
 TEST_F(RegionFinderErrors, FoldersAreLikeFiles) {

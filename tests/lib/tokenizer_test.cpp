@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "folder_test.h"
 #include "model/safetensors.h"
 #include "nonlocal/error.h"
 
@@ -28,20 +29,8 @@ const std::string kOwn = PARITY_FOLDER "/tokenizer.json";
 json read_json(const std::string& path) { return json::parse(std::ifstream(path)); }
 
 // A folder of the test's own.
-class TokenizerTest : public testing::Test {
+class TokenizerTest : public nonlocal::testing::FolderTest {
  protected:
-  void SetUp() override {
-    std::string name = (fs::temp_directory_path() / "tokenizer-XXXXXX").string();
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    folder_ = name;
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
-  std::string write(const std::string& name, const std::string& text) {
-    std::ofstream(folder_ / name) << text;
-    return (folder_ / name).string();
-  }
-
   // What the error says of a vocabulary, or that there is none.
   static std::string problem_of(const std::string& path) {
     try {
@@ -51,8 +40,6 @@ class TokenizerTest : public testing::Test {
       return e.what();
     }
   }
-
-  fs::path folder_;
 };
 
 void expect_answers(const Tokenizer& tokenizer) {
