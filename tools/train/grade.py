@@ -18,6 +18,7 @@ from torch import Tensor
 import grade_edits
 import grade_model
 import grade_off_topic
+from grade_contexts import WordNet
 from grade_grammar import Grammar, known_words
 from grade_tokenizer import Tokenizer, learn_merges, words_of
 from samples import KODAK_IN_LIVE1
@@ -32,8 +33,8 @@ EMBEDDING = "text_model.embeddings.token_embedding.weight"
 SETS = ("live1", "mcmaster", "set14")
 
 
-def learn_tokenizer(dictionary: list[str], seed: int) -> Tokenizer:
-    grammar = Grammar(random.Random(seed), dictionary, off_topic=0.25, typos=0.4)
+def learn_tokenizer(dictionary: list[str], wordnet: WordNet, seed: int) -> Tokenizer:
+    grammar = Grammar(random.Random(seed), dictionary, off_topic=0.25, typos=0.4, wordnet=wordnet)
     counts = Counter(word for _ in range(60_000) for word in words_of(grammar.sentence()[0]))
     counts.update({word: 30 for word in known_words()})
     return Tokenizer(learn_merges(counts, VOCABULARY - 2 * 256 - 2))
@@ -97,9 +98,10 @@ class Training:
         torch.set_num_threads(options.threads)
         self.words = known_words()
         dictionary = grade_off_topic.other_words(options.dictionary, options.wordnet, self.words)
+        wordnet = WordNet(options.wordnet)
         state = torch.load(options.resume) if options.resume else {}
         is_known = state and not options.new_tokens
-        self.tokenizer = Tokenizer(state["merges"]) if is_known else learn_tokenizer(dictionary, 1)
+        self.tokenizer = Tokenizer(state["merges"]) if is_known else learn_tokenizer(dictionary, wordnet, 1)
         self.model, self.probes = grade_model.Grade(len(self.tokenizer)), grade_model.Probes()
         parameters = [*self.model.parameters(), *self.probes.parameters()]
         decayed = [p for p in parameters if p.ndim > 1]
@@ -120,7 +122,7 @@ class Training:
             self.model.load_state_dict(state["model"])
             self.average, self.steps, self.seconds, self.history = (state[k] for k in ("average", "steps", "seconds", "history"))
         self.first_step = self.steps
-        self.grammar = Grammar(random.Random(options.seed + self.steps), dictionary)
+        self.grammar = Grammar(random.Random(options.seed + self.steps), dictionary, wordnet=wordnet)
         self.colours = Colours(options.data, options.seed + self.steps)
 
     def batch(self) -> tuple[list[list[int]], list[list[list[float]]]]:

@@ -7,16 +7,23 @@ import random
 import re
 from itertools import accumulate
 
+import grade_contexts
 import grade_edits
+import grade_sayings
+from grade_contexts import WordNet
 from grade_edits import row, scaled
-from grade_off_topic import OffTopic
-from grade_phrases import ALL_LOOKS, PHRASES
+from grade_off_topic import PLAIN, OffTopic
+from grade_phrases import NAMED_LOOKS, PHRASES
+from grade_sayings import told
+from grade_scenes import ALL_LOOKS, STORYLESS, STUFF_LOOKS
 from grade_words import ADJECTIVES, COLOURS, COMPARATIVES, CONCEPTS, HOW_MUCH, HUES, KINDS, PICTURES, REGIONS, hue, tint, words
 
 Edits = list[list[float]]
 Clause = tuple[str, Edits]
 
-LOOK_WEIGHTS = list(accumulate(len(names) ** 0.6 for names, _ in ALL_LOOKS))  # the more names, the more often
+LOOK_WEIGHTS = list(accumulate(len(names) ** 0.6 * (3 if names[0] == "teal and orange" else 1) for names, _ in ALL_LOOKS))  # the more names, the more often; else its words are taken for two tints
+EDITS_BY_NAME = {names[0]: edits for names, edits in ALL_LOOKS}
+USUAL_NAMES = {names[0]: len(names) for names, _ in NAMED_LOOKS}  # how many of a look's names are asked for most often, the first ones
 COLOUR_NAMES = {" ".join(entry.split()[:-1]): entry.split()[-1] for entry in words(COLOURS)}
 PLAIN_COLOURS = words("red, green, blue, yellow, orange, purple, pink, magenta, cyan, teal, turquoise, brown, violet, gold, golden")
 DEEP = row(exposure=-0.55, saturation=0.4)
@@ -70,7 +77,20 @@ COLOUR_FORMS = ["tint it {o}", "colour it {o}", "color it {o}", "paint it {o}", 
                 "soak it in {o}", "soaked in {o}", "bathed in {o}", "drenched in {o}", "washed in {o}", "dipped in {o}", "dip it in {o}", "steeped in {o}", "glowing {o}", "a {o} shimmer", "turn up the {o}",
                 "boost the {o}", "boost {o}", "increase the {o}", "increase {o}", "raise the {o}", "push the {o}", "push it to {o}", "shift it to {o}", "shift towards {o}", "skew it {o}", "lean it towards {o}",
                 "emphasise {o}", "make it feel {o}", "i want {o}", "i like {o}", "give me {o}", "give it a {o} look", "give it some {o}", "paint everything {o}", "paint it all {o}", "the world in {o}", "think {o}",
-                "the colour of {o}", "let {o} dominate", "throw {o} at it", "throw some {o} at it", "all in {o}", "cover it in {o}", "cover it with {o}", "blend in {o}", "mix in some {o}", "inject some {o}", "suffused with {o}"]
+                "the colour of {o}", "let {o} dominate", "throw {o} at it", "throw some {o} at it", "all in {o}", "cover it in {o}", "cover it with {o}", "blend in {o}", "mix in some {o}", "inject some {o}", "suffused with {o}",
+                "everything in {o}", "someone spilt {o} paint over it", "as if {o} paint were spilt over it", "dreaming in {o}", "the whole world is {o}", "a {o} dream", "a world of {o}", "{o} as far as the eye can see", "{o} from head to toe", "nothing but {o}", "{o} lamps in the {t}", "the {t} is lit by {o} lamps",
+                "in the {o} light of the {t}", "{o} smoke over the {t}", "{o} smoke everywhere", "a {o} gel on the lamp", "put a {o} gel on the lamp", "through a {o} bottle", "through a {o} window", "a {o} curtain in front of the window", "{o} neon lights", "a {o} sun", "under a {o} sun", "someone painted it {o}",
+                "i'm feeling {o}", "i love {o}", "can we have it in {o}", "a {o} twist", "a {o} bias", "a {o} undertone", "{o} undertones", "a {o} note", "notes of {o}", "rinse it with {o}", "infuse it with {o}", "it could be a bit {o}", "a {o} touch", "touches of {o}", "an overall {o}", "an impression of {o}",
+                "fill it with {o}", "a spell of {o}", "spray it {o}", "{o} spray paint", "ink it {o}", "add {o} to everything", "let it drift into {o}", "let it shift towards {o}", "pull it towards {o}", "drag it towards {o}", "move it towards {o}", "nudge it towards {o}", "closer to {o}", "the {t} in {o} light"]
+LOOKS_BY_VERB = {"winter": "freeze, freeze over, turn to ice", "fire": "burn, go up in flames, smoulder, catch fire, blaze", "heatwave": "boil, melt, sizzle, sweat, bake, roast", "toxic": "rot, decay, go mouldy", "bloody": "bleed, bleed to death, drip with blood", "underwater": "drown, sink to the sea bed, submerge, go under water",
+                 "horror": "scream, haunt me, terrify me, scare me, frighten me, give me nightmares", "moody": "weep, mourn, cry, grieve, break my heart", "happy": "laugh, smile, rejoice, make me happy, cheer me up, celebrate", "dreamy": "dream, float on clouds, take me to heaven", "spring": "blossom, bloom, burst into bloom",
+                 "storm": "rain, pour with rain, get wet", "moonlight": "turn into night, sleep under the stars", "romantic": "fall in love, flirt", "calm": "rest, relax, calm me down, meditate", "ghost": "die, turn into a ghost, lose all its blood", "london fog": "vanish in fog, steam, disappear in smoke", "desert": "dry out, die of thirst, turn to dust",
+                 "sunset": "glow like the evening sun", "black and white": "lose all colour, turn black and white, forget its colours", "vintage": "age, look aged, grow old, age by fifty years", "dramatic": "thunder, overwhelm me, keep me on the edge of my seat", "sci fi": "take me to the future, fly to another planet, fly into space"}
+VERB_LOOK_FORMS = ["everything should {v}", "let it {v}", "make it {v}", "it should {v}", "i want it to {v}", "the {p} should {v}", "let the {p} {v}", "as if it were about to {v}", "watch it {v}", "see it {v}", "make everything {v}", "it must {v}", "have it {v}", "may it {v}", "let everything {v}", "the {p} is about to {v}", "{who} wants it to {v}"]
+STUFF_FORMS = ["the colour of {s}", "the colour of {s}", "coloured like {s}", "like {s}", "like {s}", "as {o} as {s}", "as {o} as {s}", "{o} like {s}", "the {o} of {s}", "a {o} like that of {s}", "the hue of {s}", "the shade of {s}", "a tone like {s}", "make it look like {s}",
+               "make the {p} the colour of {s}", "it should have the colour of {s}", "matching {s}", "to go with {s}", "tint it like {s}", "paint it like {s}", "let it remind me of {s}"]
+MASS_FORMS = ["{s}", "{s}", "{s} colour", "{s} tones", "as if made of {s}", "as if painted with {s}", "covered in {s}", "coated with {s}", "dipped in {s}", "drenched in {s}", "stained with {s}", "seen through {s}", "a layer of {s}", "a coat of {s}", "pour {s} over it",
+              "smear {s} on it", "turn it into {s}", "the light of {s}", "made of {s}", "{s} all over it"]
 COLOUR_LESS_FORMS = ["less {o}", "less {o}", "no {o}", "without {o}", "remove the {o} cast", "get rid of the {o} tint", "reduce the {o}", "too {o}",
                      "not so {o}", "take out the {o}", "fewer {o} tones", "neutralise the {o} cast", "make it less {o}", "it is too {o}", "remove {o}",
                      "remove the {o}", "too much {o}", "cut the {o}", "take the {o} out", "away from {o}", "no more {o}", "kill the {o} cast", "lower the {o}",
@@ -89,16 +109,18 @@ LOOK_FORMS = ["{l}", "{l}", "{l}", "{l} {k}", "{l} {k}", "make it {l}", "make it
               "we are in {l}", "it's {l}", "put us in {l}", "take me to {l}", "make me think of {l}", "lit by {l}", "lit like {l}", "graded like {l}", "colours like {l}",
               "i'd love a {l} {k}", "i would love {l}", "let's go for {l}", "could this be {l}", "what about {l}", "how about {l}", "can it be {l}", "can you make it {l}", "with the {l} {k}",
               "straight out of {l}", "transport us to {l}", "make it feel like {l}", "remind me of {l}", "imagine {l}", "make the {p} look like {l}", "more {l}",
-              "full of {l}", "filmed during {l}", "taken in {l}", "something like {l}", "this should feel {l}", "go {l}", "turn the {p} {l}", "as {l}"]
+              "full of {l}", "filmed during {l}", "taken in {l}", "something like {l}", "this should feel {l}", "go {l}", "turn the {p} {l}", "as {l}", "{l}-like", "{l} inspired", "{l} themed", "{l}-esque", "a {l} aesthetic", "a {l} kind of day", "make me feel {l}", "let me feel {l}", "i want to be in {l}", "bring me to {l}", "let us go to {l}", "smells like {l}", "i see {l} in it", "turn this into {l}", "as one would see it in {l}", "it has to be {l}", "i dream of {l}"]
 LOOK_LESS_FORMS = ["no {l}", "not {l}", "without the {l} {k}", "less {l}", "don't make it {l}", "do not use a {l} {k}", "not a {l} {k}", "anything but {l}", "please no {l}", "don't go for {l}", "nothing {l}",
                    "no {l} {k}", "don't make it look like {l}"]
 REGION_FORMS = ["{c} {r}", "{c} {r}", "{a} {r}", "make the {r} {c}", "make the {r} {a}", "{v} the {r}", "{v} the {r}", "{c} in the {r}", "{c} at the {r}", "the {r} should be {c}", "{r} {c}",
                 "{c} around the {r}", "{c} towards the {r}", "more {n} in the {r}", "{v} only the {r}", "a {c} {r}", "the {r} {c}", "{v} {r}", "with {c} {r}",
                 "add {n} to the {r}", "make {r} {c}", "turn the {r} {c}", "{c} near the {r}", "{c} on the {r}", "have the {r} {c}", "let the {r} be {c}",
                 "i want {c} {r}", "only the {r} {c}", "give the {r} more {n}", "get the {r} {c}", "{n} in the {r}", "the {r} needs to be {c}", "the {r} could be {c}",
-                "{r} that are {c}", "keep the {r} {a}", "{a} {r} please", "where the {r} is make it {c}", "{v} at the {r}"]
+                "{r} that are {c}", "keep the {r} {a}", "{a} {r} please", "can the {r} be {c}", "is there a way to get the {r} {c}", "i need the {r} {c}", "see that the {r} gets {c}", "the {r} deserves to be {c}", "what if the {r} were {c}", "could somebody {v} the {r}",
+                "the {r} {c} than the rest", "i would like the {r} {c}", "i wish the {r} were {c}", "please {v} the {r}", "{v} the {r} for {who}", "the {r} should get {c}", "{who} wants the {r} {c}", "why not {v} the {r}", "where the {r} is make it {c}", "{v} at the {r}"]
 REGION_LESS_FORMS = ["less {n} in the {r}", "make the {r} less {a}", "less {a} {r}", "reduce the {n} in the {r}", "the {r} are too {a}", "too {a} {r}",
-                     "the {r} is too {a}", "remove {n} from the {r}", "take {n} out of the {r}"]
+                     "the {r} is too {a}", "remove {n} from the {r}", "take {n} out of the {r}", "why is the {r} so {a}", "the {r} came out too {a}", "i find the {r} too {a}", "there is too much {n} in the {r}", "the {r} got too {a}",
+                     "i don't like the {r} so {a}", "{who} finds the {r} too {a}", "the {n} in the {r} is too much", "the {r} should not be so {a}", "spare the {r} the {n}", "too much {n} in the {r}"]
 COLOUR_REGION_FORMS = ["{o} {r}", "{o} {r}", "make the {r} {o}", "tint the {r} {o}", "add {o} to the {r}", "{o} in the {r}", "colour the {r} {o}", "push {o} into the {r}",
                        "{o} at the {r}", "{o} tint in the {r}", "the {r} should be {o}", "paint the {r} {o}", "turn the {r} {o}", "{r} {o}", "with {o} {r}",
                        "{d} {r}", "make the {r} {d}", "a {d} {r}", "a {o} {r}", "the {r} {d}", "more {o} in the {r}", "{o} towards the {r}"]
@@ -108,15 +130,21 @@ EVERYTHING_BUT_FORMS = ["{v} everything but the {r}", "{v} everything except the
                         "{v} all except the {r}", "{c} all around the {r}", "{v} everything around the {r}", "{c} outside the {r}", "everything but the {r} {c}", "leave the {r}, {v} the rest"]
 OPPOSITES = {"edges": "centre", "centre": "edges", "corners": "centre", "top": "bottom", "bottom": "top", "left": "right", "right": "left", "sides": "centre",
              "shadows": "highlights", "highlights": "shadows"}
+VERBS_FORMS = ["{a} the {r}, {b} the {s}", "{a} the {r} and {b} the {s}", "{a} the {r} but {b} the {s}", "{a} {r}, {b} {s}", "{a} {r} and {b} {s}", "please {a} the {r} and {b} the {s}", "{a} the {r} while you {b} the {s}", "{a} the {r}, and then {b} the {s}"]
 GRADIENT_FORMS = ["from {a} {r} to {b} {s}", "{a} {r} to {b} {s}", "{a} {r} and {b} {s}", "{a} {r}, {b} {s}", "{a} {r} {b} {s}", "gradient from {a} {r} to {b} {s}", "{a} on the {r}, {b} on the {s}",
                   "{a} at the {r} and {b} at the {s}", "{a} in the {r}, {b} in the {s}", "the {r} {a}, the {s} {b}", "the {r} {a} and the {s} {b}", "make the {r} {a} and the {s} {b}", "{r} {a}, {s} {b}",
                   "{r} {a} and {s} {b}", "{r} towards {a}, {s} towards {b}", "{r} to {a} and {s} to {b}", "push {r} to {a} and {s} to {b}", "push the {r} towards {a} and the {s} towards {b}",
                   "tint the {r} {a} and the {s} {b}", "{a} in the {r} and {b} in the {s}", "{a} {r} with {b} {s}", "{a} {r} but {b} {s}", "{a} into the {r}, {b} into the {s}"]
+NUMBER_WORDS = {"ten": 10, "twenty": 20, "thirty": 30, "forty": 40, "sixty": 60, "seventy": 70, "eighty": 80, "ninety": 90, "a hundred": 100}
 NUMBER_FORMS = ["{n} {s}{p}{e}", "{s}{p}{e} {n}", "{n}: {s}{p}{e}", "{n} {s}{p}", "{n} by {s}{p}{e}", "change {n} by {s}{p}{e}", "set {n} to {s}{p}", "{n}={s}{p}"]
 TIMES_MORE_FORMS = ["twice as {a}", "two times as {a}", "double the {n}", "double {n}", "{n} doubled", "three times the {n}", "twice the {n}", "{n} x 2", "twice as much {n}", "triple the {n}"]
 TIMES_LESS_FORMS = ["half as {a}", "half the {n}", "halve the {n}", "{n} halved", "only half the {n}", "half as much {n}", "cut the {n} in half", "{n} at half", "a third of the {n}"]
+CONTRARY_FORMS = ["{c} but less {a}", "{c} but less {a}", "{c} and less {a}", "{c}, less {a}", "{c} yet less {a}", "{c} but not so {a}", "{c} but not as {a}", "less {a} but {c}", "less {a} and {c}", "less {a}, {c}", "less {a} yet {c}", "more {n} but less {m}", "more {n}, less {m}", "more {n} and less {m}",
+                  "less {m}, more {n}", "less {m} but more {n}", "less {m} and more {n}", "{c} with less {m}", "{c} but with less {m}", "{c}, but with less {m}", "with more {n} but less {m}", "make it {c} but less {a}", "make the {p} {c} but less {a}", "a {c} but less {a} {k}", "{c} and also less {a}",
+                  "make it {c} and less {a}", "it should be {c} but less {a}", "not so {a} but {c}", "not as {a} and {c}", "too {a}, make it {c}", "too {a} and not {b} enough", "less {a} and more {b}", "more {b}, less {a}", "more {b} but less {a}"]
 RATHER_FORMS = ["not {b} but {a}", "{a} instead of {b}", "{a}, not {b}", "{a} rather than {b}", "rather {a} than {b}", "don't make it {b}, make it {a}", "it should be {a}, not {b}", "instead of {b} make it {a}",
-                "i said {a}, not {b}", "more {a} than {b}", "{a} but not {b}", "{a} without being {b}"]
+                "i said {a}, not {b}", "more {a} than {b}", "{a} but not {b}", "{a} without being {b}", "{c}, not {d}", "{c} but not {d}", "{c} instead of {d}", "make it {c}, not {d}", "{c} rather than {d}", "not {d} but {c}", "not {d}, {c}", "not {d}, just {c}",
+                "{c} without making it {d}", "{c} without getting {d}", "just {c}, not {d}", "only {c}, not {d}", "{c} but don't make it {d}", "don't make it {d}, make it {c}"]
 DAYS = ["day", "night", "morning", "evening", "afternoon", "monday", "tuesday", "sunday", "friday night", "saturday morning", "weekend", "monday morning", "sunday afternoon", "day in town"]
 FILLERS = ["in the city", "by the window", "on a monday", "in a small town", "with friends", "of my childhood", "somewhere far away", "from a movie", "in a film", "at home", "by the sea", "on the road", "like in the movies",
            "in the street", "out there", "in the old town", "for a music video", "for my channel", "for a wedding", "for instagram", "vibes only", "all over", "all the way", "right now", "through and through", "everywhere",
@@ -131,12 +159,16 @@ NEIGHBOURS = {c: near for c, near in zip("qwertyuiopasdfghjklzxcvbnm", "wa qeas 
 
 
 class Grammar:
-    def __init__(self, rng: random.Random, other_words: list[str], off_topic: float = 0.2, typos: float = 0.25):
+    def __init__(self, rng: random.Random, other_words: list[str], off_topic: float = 0.2, typos: float = 0.18, wordnet: WordNet | None = None):
+        """Without WordNet stories have fewer words, and names of looks go into the same ones."""
         self.rng, self.off_topic, self.typos = rng, off_topic, typos
         self.places = 0.0  # share of instructions that say no more than how light or warm a place is to be
         self.several = 1.0  # 0: instructions have one clause; 1: as many as they will
-        asked_for = {name for names, _ in ALL_LOOKS for name in names} | COLOUR_NAMES.keys()
-        self.other = OffTopic(rng, other_words, asked_for)
+        stuff = {name.removeprefix("a ").removeprefix("an ") for _, names, _ in STUFF_LOOKS for name in names}
+        asked_for = {name for names, _ in ALL_LOOKS for name in names} | COLOUR_NAMES.keys() | stuff
+        self.other = OffTopic(rng, other_words, asked_for, wordnet.common(other_words) if wordnet else {})
+        self.stories = self.other.contexts
+        self.kinds = {name: wordnet.kind_of(name) if wordnet else "name" for name in asked_for}
 
     def sentence(self) -> Clause:
         text, edits = self.other.sentence() if self.rng.random() < self.off_topic else self.instruction()
@@ -146,8 +178,14 @@ class Grammar:
         r = self.rng
         if r.random() < self.places:
             return self.of_place()
-        if r.random() < 0.32:
+        kind = r.random()
+        if kind < 0.26:
             return self.short()
+        if kind < 0.45:
+            return self.story()
+        if kind < 0.49:
+            text, edits = self.clause()
+            return self.stories.framed(text), edits
         clauses = [self.clause() for _ in range(r.choices((1, 2, 3, 4), (46, 36, 13, 5))[0] if r.random() < self.several else 1)]
         text = clauses[0][0]
         for more, _ in clauses[1:]:
@@ -178,17 +216,37 @@ class Grammar:
         less = r.choice(("less {a}", "not so {a}", "not too {a}", "too {a}", "less {n}", "reduce the {n}", "no {n}", "less {n}", "it's too {a}", "the {p} is too {a}"))
         return self.fill(less, a=r.choice(concept.adjectives), n=r.choice(concept.nouns)), concept.less
 
+    def story(self) -> Clause:
+        """ "a stranger waiting in the moonlight": what a look is to be like, in a sentence of words that mean nothing here."""
+        r = self.rng
+        name, edits = self.some_scene()
+        kind = r.random()
+        if kind < 0.1:
+            second, more = self.some_scene()
+            between = (" in the ", " and the ", " during the ", " by the ", " with a ") if self.kinds[second] == "noun" else (", ", " and ", " ... ")
+            return self.stories.around(name, self.kinds[name]) + r.choice(between) + second, [scaled(e, 0.8) for e in edits + more]
+        if kind < 0.17:
+            colour, value = self.some_colour()
+            where = r.choice((f"in {colour} light", f"in a {colour} light", f"under {colour} lamps", f"with {colour} light", f"bathed in {colour}", f"in {colour} haze"))
+            return self.stories.around(where, "where"), [row(**tint(value))]
+        if kind < 0.22:
+            _, stuff, more = r.choice(STUFF_LOOKS)
+            return self.stories.around(f"the colour of {r.choice(stuff)}", "name"), more
+        text = self.stories.around(name, self.kinds[name])
+        return (self.stories.framed(text) if kind < 0.3 else text), edits
+
     def clause(self) -> Clause:
         kinds = (self.of_concept, self.of_colour, self.of_look, self.of_region, self.of_colour_region, self.stacked, self.nothing, self.keep_hue, self.of_phrase,
-                 self.everything_but, self.gradient, self.by_number, self.rather, self.coordinated)
-        return self.rng.choices(kinds, (21, 12, 24, 24, 9, 7, 4, 1.5, 13, 1.5, 7, 2, 1.5, 6))[0]()
+                 self.everything_but, self.gradient, self.by_number, self.rather, self.coordinated, self.contrary, self.of_stuff, self.by_verb)
+        return self.rng.choices(kinds, (23, 13, 20, 21, 9, 7, 4, 1.5, 25, 1.5, 9, 2.5, 2, 6, 4, 5, 2))[0]()
 
     # ---- parts
 
     def fill(self, form: str, **parts: str) -> str:
         r = self.rng
-        text = form.format(**{"p": self.picture(), "k": r.choice(KINDS), "d": r.choice(DAYS), "f": r.choice(FILLERS), **parts})
-        return re.sub(r"\ba (?=[aeiou])", "an " if r.random() < 0.8 else "a ", text)
+        text = self.stories.filled(form.format(**{"p": self.picture(), "k": r.choice(KINDS), "d": r.choice(DAYS), "f": r.choice(FILLERS), "t": "{t}", "who": "{who}", **parts}))
+        text = re.sub(r"\b(?:the|this|that|my|a) (it all|it|this|everything|the whole thing)\b", r"\1", text)
+        return text if r.random() < 0.8 else re.sub(r"\ban (?=[aeiou])", "a ", text)
 
     def picture(self) -> str:
         picture = self.rng.choice(PICTURES[:14]) if self.rng.random() < 0.7 else self.rng.choice(PICTURES)
@@ -220,7 +278,13 @@ class Grammar:
 
     def some_look(self) -> Clause:
         names, edits = self.rng.choices(ALL_LOOKS, cum_weights=LOOK_WEIGHTS)[0]
-        return self.rng.choice(names[:6] if self.rng.random() < 0.25 else names), edits
+        usual = USUAL_NAMES.get(names[0])
+        return self.rng.choice(names[: self.rng.choice((6, usual, usual, None))]), edits
+
+    def some_scene(self) -> Clause:
+        """A look that a story may be told around."""
+        name, edits = self.some_look()
+        return (name, edits) if name not in STORYLESS else self.some_scene()
 
     def adjective_of(self, concept, how: str) -> str:
         return how + self.rng.choice(concept.adjectives)
@@ -232,6 +296,8 @@ class Grammar:
         concept = self.some_concept()
         how, factor = self.amount()
         kind = r.random()
+        if r.random() < 0.2:
+            return self.in_a_saying(concept)
         if kind < 0.24:
             text, edits = self.fill(r.choice(ADJECTIVE_FORMS), a=self.adjective_of(concept, how)), concept.more
         elif kind < 0.45:
@@ -252,6 +318,12 @@ class Grammar:
             text, factor = self.with_amount(self.fill(r.choice(NOUN_LESS_FORMS), n=r.choice(concept.nouns)), False)
             edits = concept.less
         return text, [scaled(e, factor) for e in edits]
+
+    def in_a_saying(self, concept) -> Clause:
+        r = self.rng
+        sayings, edits = r.choices([(grade_sayings.MORE_OF_NOUN, concept.more), (grade_sayings.LESS_OF_NOUN, concept.less), (grade_sayings.MORE_OF_ADJECTIVE, concept.more),
+                                    (grade_sayings.LESS_OF_ADJECTIVE, concept.less), (grade_sayings.OF_VERB, concept.more)], (4, 4, 3, 3, 2))[0]
+        return self.fill(told(r.choice(sayings), r), c=self.comparative_of(concept), a=r.choice(concept.adjectives), n=r.choice(concept.nouns), v=r.choice(concept.verbs)), edits
 
     def some_concept(self):
         return self.rng.choices(CONCEPTS, [2, 2, 1.5, 1.2, 1.7, 1.5, 1, 2, 2, 0.3, 0.3, 0.8, 0.8, 0.6, 0.6, 0.8])[0]
@@ -277,15 +349,41 @@ class Grammar:
             text = self.fill(r.choice(COMPARATIVE_FORMS), c=how + COMPARATIVES[name])
         elif kind < 0.5 and name in ADJECTIVES:
             text, factor = self.fill(r.choice(ADJECTIVE_FORMS), a=how + r.choice(words(ADJECTIVES[name]))), factor * 0.7
-        elif kind < 0.8:
+        elif kind < 0.74:
             text, factor = self.with_amount(self.fill(r.choice(COLOUR_FORMS), o=name), False)
             if r.random() < 0.15:
                 text, factor = self.measured(name)
         else:
-            text, factor = self.with_amount(self.fill(r.choice(COLOUR_LESS_FORMS), o=name), False)
+            text, factor = self.with_amount(self.fill(r.choice(COLOUR_LESS_FORMS), o=name), False) if r.random() < 0.55 else (self.cast(name), 1.0)
             away = {key: -0.5 * amount for key, amount in tint(colour).items() if key != "exposure"}
             more = [row(**away), row(saturation=-0.6, **hue(colour))]
         return text, [scaled(e, factor) for e in more]
+
+    def cast(self, colour: str) -> str:
+        """ "the lamp gave it a green tinge, take it off" """
+        r = self.rng
+        if r.random() < 0.4:
+            return self.fill(told(r.choice(grade_sayings.COLOUR_COMPLAINTS), r), o=colour)
+        form = f"{r.choice(grade_sayings.WHO_CAST)} {r.choice(grade_sayings.CASTS)}{r.choice(grade_sayings.WHERE_CAST)}{r.choice(grade_sayings.UNDO)}"
+        return self.fill(form, o=colour)
+
+    def of_stuff(self) -> Clause:
+        colour, names, edits = self.rng.choice(STUFF_LOOKS)
+        name = self.rng.choice(names)
+        is_one = name.startswith(("a ", "an "))  # nothing is covered in a cat
+        return self.fill(self.rng.choice(STUFF_FORMS if is_one or self.rng.random() < 0.5 else MASS_FORMS), o=colour, s=name), edits
+
+    def by_verb(self) -> Clause:
+        """ "everything should freeze" """
+        name, verbs = self.rng.choice(list(LOOKS_BY_VERB.items()))
+        return self.fill(self.rng.choice(VERB_LOOK_FORMS), v=self.rng.choice(words(verbs))), EDITS_BY_NAME[name]
+
+    def contrary(self) -> Clause:
+        """ "warmer but less saturated": what is asked for more of comes out of it as more, though the other may take from it."""
+        r = self.rng
+        one, other = r.sample([CONCEPTS[i] for i in (0, 2, 4, 6, 7, 8, 1, 5)], 2)
+        text = self.fill(r.choice(CONTRARY_FORMS), c=self.comparative_of(one), b=r.choice(one.adjectives), n=r.choice(one.nouns), a=r.choice(other.adjectives), m=r.choice(other.nouns))
+        return text, [scaled(e, 0.65) for e in other.less] + [scaled(e, 1.4) for e in one.more]
 
     def of_look(self) -> Clause:
         r = self.rng
@@ -357,23 +455,26 @@ class Grammar:
     def gradient(self) -> Clause:
         """ "warm left, cold right" """
         r = self.rng
-        pair = r.choice((("top", "bottom"), ("left", "right"), ("edges", "centre"), ("shadows", "highlights"), ("shadows", "highlights"), ("shadows", "highlights"), ("corners", "centre")))
+        pair = r.choice((("top", "bottom"), ("left", "right"), ("top", "bottom"), ("left", "right"), ("left", "right"), ("edges", "centre"), ("shadows", "highlights"), ("shadows", "highlights"), ("shadows", "highlights"), ("corners", "centre")))
         kind = "tone" if pair[0] == "shadows" else "place"
         names = grade_edits.PLACES if kind == "place" else grade_edits.TONES
         pair = pair if r.random() < 0.5 else pair[::-1]
         wheres = [r.choice(words(REGIONS[kind, name])) for name in pair]
         whats, edits = [], []
-        are_colours = r.random() < 0.65
+        are_colours, are_verbs = r.random() < 0.65, r.random() < 0.3
+        if kind == "tone" and r.random() < 0.2:  # "the dark parts darker, the lighter ones warmer"
+            first, second = ("dark", "light") if pair[0] == "shadows" else ("light", "dark")
+            wheres = [f"{first} {r.choice(('parts', 'tones', 'areas'))}", f"{second}{r.choice(('', 'er'))} ones"]
         for name in pair:
             if are_colours:
                 what, colour = self.some_colour()
                 more = [row(**tint(colour))]
             else:
                 concept = r.choice([CONCEPTS[i] for i in (0, 1, 4, 5, 7, 8)])
-                what, more = r.choice(concept.adjectives + concept.comparatives), concept.more
+                what, more = r.choice([verb.removesuffix(" of") for verb in concept.verbs] if are_verbs else concept.adjectives + concept.comparatives), concept.more
             whats.append(what)
             edits += [grade_edits.in_region(scaled(e, 1.25), {kind: float(names.index(name))}) for e in more]
-        return r.choice(GRADIENT_FORMS).format(a=whats[0], b=whats[1], r=wheres[0], s=wheres[1]), edits
+        return r.choice(VERBS_FORMS if are_verbs and not are_colours else GRADIENT_FORMS).format(a=whats[0], b=whats[1], r=wheres[0], s=wheres[1]), edits
 
     def coordinated(self) -> Clause:
         """ "more contrast and saturation", "brighter and bluer edges", "darken the top and the corners" """
@@ -411,12 +512,12 @@ class Grammar:
             more = r.random() < 0.5
             text = r.choice(TIMES_MORE_FORMS if more else TIMES_LESS_FORMS).format(a=adjective, n=noun)
             return text, [scaled(e, 1.3) for e in (concept.more if more else concept.less)]
-        number = r.choice((5, 10, 15, 20, 25, 30, 40, 50, 60, 70, 80, 90, 100))
+        spelt, number = r.choice(list(NUMBER_WORDS.items())) if r.random() < 0.3 else ("", r.choice((5, 10, 15, 20, 25, 30, 40, 50, 60, 70, 80, 90, 100)))
         edits, factor = concept.more, max(0.3, min(2.0, number / 45))
-        if kind < 0.5:
+        if kind < 0.5 or spelt:
             more = r.random() < 0.5
-            name = self.comparative_of(concept) if more else f"less {adjective}"
-            return f"{number}{r.choice(('%', ' %', ' percent', ' per cent'))} {name}", [scaled(e, factor) for e in (edits if more else concept.less)]
+            name = r.choice((self.comparative_of(concept), f"more {noun}") if more else (f"less {adjective}", f"less {noun}"))
+            return f"{spelt or number}{r.choice((' percent', ' per cent') if spelt else ('%', ' %', ' percent', ' per cent'))} {name}", [scaled(e, factor) for e in (edits if more else concept.less)]
         less = r.random() < 0.5
         text = r.choice(NUMBER_FORMS[:6]).format(n=noun, s="-" if less else "+", p=number, e=r.choice(("", "", "%", " %")))
         return text, [scaled(e, factor) for e in (concept.less if less else edits)]
@@ -425,7 +526,8 @@ class Grammar:
         """ "warm, not cold" """
         r = self.rng
         a, b = r.sample(range(9), 2)
-        text = r.choice(RATHER_FORMS).format(a=r.choice(CONCEPTS[a].adjectives), b=r.choice(CONCEPTS[b].adjectives))
+        one, other = CONCEPTS[a], CONCEPTS[b]
+        text = r.choice(RATHER_FORMS).format(a=r.choice(one.adjectives), b=r.choice(other.adjectives), c=self.comparative_of(one), d=self.comparative_of(other))
         return text, CONCEPTS[a].more
 
     def of_place(self) -> Clause:
@@ -496,8 +598,9 @@ class Grammar:
                          n=r.choice(concept.nouns)), []
 
     def of_phrase(self) -> Clause:
-        phrases, edits = self.rng.choices(PHRASES, [len(phrases) ** 0.5 for phrases, _ in PHRASES])[0]
-        return self.rng.choice(phrases), edits
+        table = PHRASES if self.rng.random() < 0.45 else grade_sayings.MORE_PHRASES
+        phrases, edits = self.rng.choices(table, [len(phrases) ** 0.5 for phrases, _ in table])[0]
+        return self.fill(told(self.rng.choice(phrases), self.rng)).strip(), edits
 
     def keep_hue(self) -> Clause:
         colour = self.rng.choice(list(HUES))
@@ -552,9 +655,14 @@ def known_words() -> set[str]:
     for concept in CONCEPTS:
         texts += concept.adjectives + concept.comparatives + concept.verbs + concept.nouns
     texts += [*DAYS, *FILLERS]
-    for names, _ in ALL_LOOKS + PHRASES:
+    for names, _ in ALL_LOOKS + PHRASES + grade_sayings.MORE_PHRASES:
         texts += names
+    for _, names, _ in STUFF_LOOKS:
+        texts += names
+    texts += [saying for table in (grade_sayings.MORE_OF_NOUN, grade_sayings.LESS_OF_NOUN, grade_sayings.MORE_OF_ADJECTIVE, grade_sayings.LESS_OF_ADJECTIVE, grade_sayings.OF_VERB,
+                                   grade_sayings.COLOUR_COMPLAINTS, grade_sayings.CASTS, grade_sayings.WHO_CAST, grade_sayings.WHERE_CAST, grade_sayings.UNDO) for saying in table]
+    texts += [*grade_contexts.WORDS, *PLAIN, *LOOKS_BY_VERB.values(), *NUMBER_WORDS]
     for forms in (value for name, value in globals().items() if name.endswith("_FORMS")):
-        texts += [re.sub(r"\{..?\}", " ", form) for form in forms]
-    found = {word for text in texts for word in re.findall(r"[^\W\d_]+", text.lower())}
+        texts += forms
+    found = {word for text in texts for word in re.findall(r"[^\W\d_]+", re.sub(r"\{\w+\}", " ", text.lower()))}
     return {word for word in found if not re.search(r"\d", word)}

@@ -2,6 +2,8 @@
 import random
 from pathlib import Path
 
+from grade_contexts import Contexts
+
 # Files of WordNet's lexicographers whose words may well ask for something: attributes, feelings, phenomena, and verbs of weather and
 # of emotion (https://wordnet.princeton.edu/documentation/lexnames5wn).
 MEANINGFUL = {"07", "12", "19", "37", "43"}
@@ -18,7 +20,7 @@ bicycle umbrella suitcase passport map compass calendar meeting report invoice c
 VERBS = """runs jumps eats sleeps drives flies reads writes sings dances plays works walks talks opens closes buys sells finds loses builds breaks
 carries throws catches follows watches hears sees knows thinks likes hates loves wants needs gives takes sends brings keeps leaves meets calls
 helps stops starts ends grows falls rises moves waits sits stands lies crossed jumped over drove went came said told asked bought found""".split()
-PLAIN = """big small old new young long short tall fast slow happy sad good bad quick lazy heavy wide narrow round square empty full clean broken
+PLAIN = """big small old new young long short tall fast slow good bad quick lazy blind deaf clever stupid tired hungry brave shy busy rude polite early late fat thin bald married foreign local previous heavy wide narrow round square empty full clean broken
 cheap expensive famous lost wooden plastic wet dry loud quiet strong weak brown red white black green blue yellow grey golden pink""".split()
 ASKED = """what time is it|how are you|hello|hello world|hi there|good morning|where is the station|who are you|what is your name|tell me a joke|write a poem
 about cats|the quick fox jumps over the dog|once upon a time there was a king|to be or not to be|lorem ipsum dolor sit amet|see you tomorrow
@@ -35,7 +37,7 @@ about cats|the quick fox jumps over the dog|once upon a time there was a king|to
 |the red car is fast|a brown dog|the blue house on the hill|she wore a green dress|red wine and white bread|a yellow submarine came|black cat|white rabbit|orange juice
 |the white house said|a black hole|green tea with milk|blue jeans and a shirt|the pink panther|a golden retriever|the red cross|the green party|silver medal
 |how warm is it outside|it is cold today|the water is too hot to drink|turn on the light|the light is on|she has dark hair|a bright student|contrast this with that
-|the weather is warm in may|my soup is cold|dark matter|light music|he is cool|a cool guy|warm regards|the night train to munich|summer job|winter tyres""".replace("\n", " ").split("|")
+|the weather is warm in may|my soup is cold|dark matter|light music|he is cool|a cool guy|warm regards""".replace("\n", " ").split("|")
 CODE = ["for (int i = 0; i < n; ++i)", "x = {n};", "def {w}(self): return {n}", "SELECT * FROM {w} WHERE id = {n}", "#include <{w}.h>", "git push origin {w}", "http://www.{w}.com/{n}",
         "{w}@{w}.org", "sudo apt install {w}", "<div class=\"{w}\">", "{w}.{w}({n})", "if ({w} == {n}) return;", "0x{n}", "C:\\{w}\\{w}.txt", "{n} + {n} = {n}", "{n}", "{n}.{n}", "{n}/{n}/{n}",
         "+{n} {n} {n}", "${n}.99", "{w}_{w}", "import {w}", "while True: pass", "{{\"{w}\": {n}}}", "printf(\"{w}\\n\");", "const {w} = () => {n};", "ls -la /{w}/{w}", "{n}:{n}"]
@@ -50,10 +52,11 @@ FORMS = ["the {a} {t} {v} the {t}", "a {t} {v}", "my {t} {v} a {a} {t}", "{t}", 
 
 
 class OffTopic:
-    def __init__(self, rng: random.Random, dictionary: list[str], asked_for: set[str]):
-        """`asked_for` are names that things may not have: those of looks and colours."""
+    def __init__(self, rng: random.Random, dictionary: list[str], asked_for: set[str], common: dict[str, list[str]]):
+        """`asked_for` are names that things may not have: those of looks and colours; `common`: see Contexts."""
         self.rng, self.dictionary = rng, dictionary
         self.things = [thing for thing in THINGS if thing not in asked_for | {"lamp", "light"}]
+        self.contexts = Contexts(rng, common, self.things, [word for word in PLAIN if word not in asked_for])
 
     def thing(self) -> str:
         """ "my dog" """
@@ -70,16 +73,18 @@ class OffTopic:
     def sentence(self) -> tuple[str, list]:
         r = self.rng
         kind = r.random()
-        if kind < 0.2:
+        if kind < 0.4:
+            return self.contexts.of_nothing(), []
+        if kind < 0.5:
             return " ".join(self.word() for _ in range(r.choice((1, 1, 1, 2, 3, 4, 6, 9)))), []
-        if kind < 0.68:
+        if kind < 0.77:
             out = " ".join(self.filled(part) for part in r.choice(FORMS).split(" "))
             return out, []
-        if kind < 0.78:
+        if kind < 0.83:
             return self.letters(), []
-        if kind < 0.84:
+        if kind < 0.88:
             return " ".join(r.choice(CODE).format(w=self.word(), n=r.randint(0, 9999)) for _ in range(r.choice((1, 1, 2)))), []
-        return (r.choice(EMPTY), []) if kind < 0.9 else (r.choice(ASKED).strip(), [])
+        return (r.choice(EMPTY), []) if kind < 0.92 else (r.choice(ASKED).strip(), [])
 
     def filled(self, part: str) -> str:
         lists = {"{a}": PLAIN, "{t}": self.things, "{t}s": self.things, "{v}": VERBS}

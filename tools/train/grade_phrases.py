@@ -131,13 +131,16 @@ MORE_LOOKS = [
 ]
 
 
-def named(extra: dict[str, str]) -> list[tuple[list[str], list[list[float]]]]:
-    """LOOKS with more names."""
-    assert extra.keys() <= {names[0] for names, _ in LOOKS}
-    return [(names + [n for n in words(extra.get(names[0], "")) if n not in names], edits) for names, edits in LOOKS]
+Looks = list[tuple[list[str], list[list[float]]]]
 
 
-ALL_LOOKS = named(MORE_NAMES) + MORE_LOOKS
+def named(looks: Looks, extra: dict[str, str]) -> Looks:
+    """With more names."""
+    assert extra.keys() <= {names[0] for names, _ in looks}
+    return [(names + [n for n in words(extra.get(names[0], "")) if n not in names], edits) for names, edits in looks]
+
+
+NAMED_LOOKS = named(LOOKS, MORE_NAMES) + MORE_LOOKS
 
 BRIGHT, DARK, CONTRASTY, FLAT, SATURATED, PALE, VIBRANT, WARM, COLD = (concept.more for concept in CONCEPTS[:9])
 OPEN, CRUSHED, SPARKLING, TAMED, FADED = (concept.more for concept in CONCEPTS[11:])

@@ -32,41 +32,41 @@ def axis(amounts: dict[str, float], adjectives: str, comparatives: str, verbs: s
 
 CONCEPTS = [
     axis({"exposure": 0.75}, "bright, light, luminous, well lit, radiant, illuminated, brilliant, lit up, high brightness, sunlit, "
-         "glowing, shiny, brightening, sunnier looking, well exposed, gleamingly bright, bright as day, strongly lit, lightish, very well lit", "brighter, lighter, more exposed, better lit, more luminous, more radiant, clearer",
-         "brighten, lighten, brighten up, lighten up, light up, illuminate, expose up, bump up, relight, lift",
+         "glowing, shiny, brightening, sunnier looking, well exposed, gleamingly bright, bright as day, strongly lit, lightish, very well lit, lighted, full of light, amply lit, light flooded", "brighter, lighter, more exposed, better lit, more luminous, more radiant, clearer",
+         "brighten, lighten, brighten up, lighten up, light up, illuminate, expose up, bump up, relight, lift, shine light on, throw light on, flood with light, raise the exposure of, turn up the lights in, bring light into",
          "brightness, light, exposure, luminosity, illumination, lightness, luminance, radiance"),
     axis({"exposure": -0.8}, "dark, dim, underexposed, shadowy, gloomy, low light, darkened, dimmed, unlit, pitch dark, inky, dusky, "
-         "murky, shady, darkish, darkening, sombre and dark, poorly lit, barely lit, nearly black, tenebrous, obscure", "darker, dimmer, less exposed, duller, more shadowy, gloomier, more underexposed",
-         "darken, dim, dim down, underexpose, darken down, black out, make dim, shade", "darkness, gloom, dimness, murk"),
+         "murky, shady, darkish, darkening, sombre and dark, poorly lit, barely lit, nearly black, tenebrous, obscure, shadowed, badly lit, ill lit, starved of light, light starved", "darker, dimmer, less exposed, duller, more shadowy, gloomier, more underexposed",
+         "darken, dim, dim down, underexpose, darken down, black out, make dim, shade, blacken, cast into shadow, shroud, turn down the lights in, take light out of, dull the light of, cloud over, lower the exposure of", "darkness, gloom, dimness, murk"),
     axis({"contrast": 0.6}, "contrasty, punchy, high contrast, crisp, bold, hard, stark, snappy, strong contrast, graphic, defined, "
-         "harsh, contrasted, strong, edgy, sharply contrasted, high in contrast, dynamic, hard edged, heavily contrasted", "more contrasty, punchier, crisper, bolder, harsher, snappier, starker, higher in contrast, harder",
-         "punch up, add punch to, increase the contrast of, boost the contrast of, contrast", "contrast, punch, contrasts, "
+         "harsh, contrasted, strong, edgy, sharply contrasted, high in contrast, dynamic, hard edged, heavily contrasted, meaty, vigorous, biting, clear cut, well defined, forceful, contrasting", "more contrasty, punchier, crisper, bolder, harsher, snappier, starker, higher in contrast, harder",
+         "punch up, add punch to, increase the contrast of, boost the contrast of, contrast, beef up, harden, sharpen the tones of, drive apart the tones of", "contrast, punch, contrasts, "
          "dynamic range, depth, tonal contrast, bite, definition"),
-    axis({"contrast": -0.6}, "flat, soft, low contrast, gentle, smooth, even, flattened, mellow, softened, delicate, low in contrast, softish, contrastless, diffuse, tender, subtle",
+    axis({"contrast": -0.6}, "flat, soft, low contrast, gentle, smooth, even, flattened, mellow, softened, delicate, low in contrast, softish, contrastless, diffuse, tender, subtle, level, uniform, even toned, muffled, velvety soft",
          "flatter, softer, less contrasty, gentler, smoother, mellower, lower in contrast", "flatten, soften, "
-         "lower the contrast of, reduce the contrast of, decrease the contrast of, even out, mellow", "softness, flatness, "
+         "lower the contrast of, reduce the contrast of, decrease the contrast of, even out, mellow, level, ease the contrast of, take the edge off", "softness, flatness, "
          "smoothness, gentleness"),
     axis({"saturation": 0.45, "vibrance": 0.2}, "saturated, colourful, colorful, vivid, rich, intense, lively, juicy, lush, "
-         "highly saturated, bold coloured, brightly coloured, richly coloured, full of colour, candy coloured, chromatic, deeply coloured, strongly coloured, intensely coloured, multicoloured, flamboyant, exuberant, ripe, fruity, opulent in colour, full bodied",
+         "highly saturated, bold coloured, brightly coloured, richly coloured, full of colour, candy coloured, chromatic, deeply coloured, strongly coloured, intensely coloured, multicoloured, flamboyant, exuberant, ripe, fruity, opulent in colour, full bodied, showy, richly pigmented, deeply pigmented, full blooded, loudly coloured",
          "more saturated, more colourful, more colorful, richer, more vivid, livelier, more intense, lusher",
          "saturate, intensify, enrich, boost the saturation of, boost the colours of, increase the saturation of, enliven, "
-         "pump up the colours of", "saturation, colour, color, colours, colors, colour intensity, chroma, colourfulness, "
-         "vividness, richness, intensity, color saturation"),
+         "pump up the colours of, colour up, juice up, turn up the colours of, feed the colours of, beef up the colours of, strengthen the colours of", "saturation, colour, color, colours, colors, colour intensity, chroma, colourfulness, "
+         "vividness, richness, intensity, color saturation, pigment, colour strength, hue intensity, colour power"),
     axis({"saturation": -0.6}, "desaturated, colourless, washed out, muted, dull, subdued, drab, pale, undersaturated, bland, "
-         "understated, low saturation, drained, lifeless, bleak, ashen, desaturating, low in saturation, discoloured, weakly coloured, toned down, insipid, faint, sallow, colour drained", "less saturated, duller, paler, more muted, "
+         "understated, low saturation, drained, lifeless, bleak, ashen, desaturating, low in saturation, discoloured, weakly coloured, toned down, insipid, faint, sallow, colour drained, sober, modest, reserved, demure, thin, watery, feeble, weak in colour, poor in colour, colour starved", "less saturated, duller, paler, more muted, "
          "less colourful, less colorful, less vivid, drabber, more subdued, blander, more desaturated",
          "desaturate, mute, wash out, tone down, drain, drain the colour from, subdue, bleach, tone down the colours of, "
-         "take the colour out of, calm down", "desaturation, paleness, dullness, drabness"),
+         "take the colour out of, calm down, dull, grey out, water down, dilute, weaken the colours of, silence the colours of, quieten, thin the colours of", "desaturation, paleness, dullness, drabness"),
     axis({"vibrance": 0.8, "saturation": 0.1}, "vibrant, poppy, popping, zingy, energetic, eye catching, dazzlingly colourful, sparkling with colour, bursting, spirited, peppy",
          "more vibrant, poppier, zingier", "pop, make pop, pep up, perk up, jazz up", "vibrance, vibrancy, pop, zing, pep, zest, oomph"),
     axis({"temperature": 0.16}, "warm, toasty, cosy, cozy, heated, tungsten, warm toned, hot, warmish, sun kissed, balmy, lukewarm, "
-         "sultry, warm tinted, warming, warmly lit, warmly toned, warm lit, snug and warm, mellow and warm, summery warm, glowing warm", "warmer, cosier, cozier, hotter, toastier, less cold, less cool, less chilly",
-         "warm, warm up, heat up, add warmth to, increase the temperature of, raise the temperature of, raise the colour temperature of",
+         "sultry, warm tinted, warming, warmly lit, warmly toned, warm lit, snug and warm, mellow and warm, summery warm, glowing warm, steamy warm, baking hot, pleasantly warm, tepid", "warmer, cosier, cozier, hotter, toastier, less cold, less cool, less chilly",
+         "warm, warm up, heat up, heat, toast, thaw, take the chill off, add warmth to, increase the temperature of, raise the temperature of, raise the colour temperature of",
          "warmth, heat, warmness, colour temperature, temperature, cosiness, coziness, color temperature, hotness, glow"),
     axis({"temperature": -0.17}, "cool, cold, chilly, cool toned, chilled, coldish, coolish, clinical, cold tinted, freezing, frigid, "
-         "nippy, crisp and cold, cooling, cool lit, coldly lit, bitterly cold, ice cold, bluish cold, cool tinted, unheated, wintry cold, cold toned", "cooler, colder, chillier, less warm, less hot, icier, frostier",
+         "nippy, crisp and cold, cooling, cool lit, coldly lit, bitterly cold, ice cold, bluish cold, cool tinted, unheated, wintry cold, cold toned, frosted, refrigerated, bracing, stone cold", "cooler, colder, chillier, less warm, less hot, icier, frostier",
          "cool, cool down, chill, cool off, decrease the temperature of, lower the temperature of, lower the colour temperature of, "
-         "make cold", "coldness, coolness, chill, cold, frost, cool"),
+         "make cold, refrigerate, ice, take the heat out of", "coldness, coolness, chill, cold, frost, cool"),
     axis({"magenta": 0.1}, "tinted magenta, magenta shifted", "less green tinted, more magenta", "shift to magenta, push to magenta",
          "magenta shift"),
     axis({"magenta": -0.1}, "tinted green, green shifted", "less magenta", "shift to green, push to green", "green shift"),
@@ -118,21 +118,21 @@ HUES = {  # single hues that pictures have: words of them, and a colour of their
     "water, sea, ocean", "9040c0": "purples, violets, purple tones, violet tones", "e060b0": "pinks, magentas, pink tones, magenta tones",
     "d89070": "skin, skin tones, faces, skin colours"}
 REGIONS = {  # places and tones: words of them
-    ("place", "edges"): "edges, borders, rim, frame edges, outer parts, periphery, outside, margins, edge, border, outskirts, background",
+    ("place", "edges"): "edges, borders, rim, frame edges, outer parts, periphery, outside, margins, edge, border, outskirts, background, outer edge, outer edges, outer areas, fringes, fringe, perimeter, surroundings, boundary, outermost parts",
     ("place", "corners"): "corners, four corners, corner areas, image corners",
-    ("place", "centre"): "centre, center, middle, middle part, subject, central area, heart, central part, centre part, core",
-    ("place", "top"): "top, upper part, upper half, top half, sky, top edge, top part, heavens, upper area, top third",
-    ("place", "bottom"): "bottom, lower part, lower half, bottom half, ground, bottom edge, bottom part, floor, foreground, lower area, lower third",
-    ("place", "left"): "left, left side, left half, left edge, left hand side, left part",
-    ("place", "right"): "right, right side, right half, right edge, right hand side, right part",
+    ("place", "centre"): "centre, center, middle, middle part, subject, central area, heart, central part, centre part, core, very middle, midpoint, inner part, inner area, main subject, focal point, middle area, inside",
+    ("place", "top"): "top, upper part, upper half, top half, sky, top edge, top part, heavens, upper area, top third, upper third, upper portion, uppermost part, top portion, upper region, top area, upper side",
+    ("place", "bottom"): "bottom, lower part, lower half, bottom half, ground, bottom edge, bottom part, floor, foreground, lower area, lower third, bottom third, lower portion, lowest part, bottom portion, lower region, bottom area, lower side",
+    ("place", "left"): "left, left side, left half, left edge, left hand side, left part, left third, left portion, left margin, left border, far left, left area",
+    ("place", "right"): "right, right side, right half, right edge, right hand side, right part, right third, right portion, right margin, right border, far right, right area",
     ("place", "sides"): "sides, left and right, both sides, left and right edges", ("place", "middle"): "horizon, horizontal middle, middle band",
     ("place", "top left"): "top left, upper left, top left corner, upper left corner",
     ("place", "top right"): "top right, upper right, top right corner, upper right corner",
     ("place", "bottom left"): "bottom left, lower left, bottom left corner, lower left corner",
     ("place", "bottom right"): "bottom right, lower right, bottom right corner, lower right corner",
-    ("tone", "shadows"): "shadows, blacks, dark parts, darks, dark areas, dark tones, shadow areas, darkest parts",
-    ("tone", "midtones"): "midtones, mid tones, middle tones, mids, medium tones",
-    ("tone", "highlights"): "highlights, whites, bright parts, lights, bright areas, light areas, bright tones, clouds, snow, brightest parts, light parts",
+    ("tone", "shadows"): "shadows, blacks, dark parts, darks, dark areas, dark tones, shadow areas, darkest parts, darker parts, darker areas, darker tones, shaded areas, shaded parts, black parts, unlit parts, deep tones, dark zones, darkest areas, dark end, low tones, lower tones",
+    ("tone", "midtones"): "midtones, mid tones, middle tones, mids, medium tones, midrange, mid range, middle greys, mid greys, medium greys, tones in between",
+    ("tone", "highlights"): "highlights, whites, bright parts, lights, bright areas, light areas, bright tones, clouds, snow, brightest parts, light parts, brighter parts, brighter areas, lighter parts, lighter areas, lit areas, bright zones, white parts, light tones, high tones, upper tones, bright end, brightest areas, brights",
 }
 
 
@@ -290,13 +290,13 @@ LOOKS += [
 
 HOW_MUCH = {  # before what they say of
     0.4: "slightly, a touch, a bit, a little, subtly, faintly, a tad, a little bit, gently, a hair, a smidge, lightly, ever so slightly, "
-         "just a bit, a tiny bit, just a touch, just a little, mildly, minimally, a wee bit, a trifle, barely, a shade, marginally, vaguely",
+         "just a bit, a tiny bit, just a touch, just a little, mildly, minimally, a wee bit, a trifle, barely, a shade, marginally, vaguely, a notch, one notch, a whisker, a dash, a drop, ever so gently, almost imperceptibly, discreetly, cautiously, sparingly, carefully, a nuance",
     0.7: "somewhat, fairly, kind of, moderately, sort of, half, reasonably, partly, halfway, not quite as, kinda, partially, modestly",
     1.0: "noticeably, clearly, visibly, simply, generally, overall, just, nicely",
     1.5: "very, much, really, a lot, strongly, heavily, considerably, far, significantly, way, lots, so, distinctly, truly, deeply, substantially, "
-         "pretty, quite a bit, markedly, seriously, a good deal, very much, rather a lot",
+         "pretty, quite a bit, markedly, seriously, a good deal, very much, rather a lot, loads, miles, decidedly, notably, properly, thoroughly, vigorously, boldly",
     2.0: "extremely, super, ultra, insanely, incredibly, totally, completely, absolutely, way too, hugely, massively, wildly, very very, "
-         "extraordinarily, drastically, exceptionally, terribly, crazy, radically, as much as possible, mega, intensely",
+         "extraordinarily, drastically, exceptionally, terribly, crazy, radically, as much as possible, mega, intensely, unbelievably, enormously, outrageously, immensely, ridiculously, absurdly",
 }
 PICTURES = words("picture, image, video, shot, footage, photo, scene, clip, frame, film, photograph, movie, pic, it, it all, everything, this, the whole thing, "
                  "whole picture, whole image, colours, tones, stream, material, recording, vid, entire image, entire scene")
