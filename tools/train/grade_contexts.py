@@ -38,7 +38,7 @@ NOTHING_THERE = [  # complaints and wishes of other matters
     "there is a {t} on the {t}, take it away", "somebody left a {t} on the {t}, remove it", "too much {t} on the {t}", "who can repair the {t}", "the {t} needs more {ts}", "{who} needs a {t}", "not enough {ts}", "i can't find the {t}", "where has the {t} gone", "the {t} is broken, fix that", "i wish i had a {t}",
     "{who} wants a {a} {t}", "why is the {t} so {a}", "the {t} came out too {a}", "give the {t} to {who}", "{who} forgot the {t}", "turn the {t} around", "open the {t}", "put the {t} on the {t}", "the {ts} hurt", "it was {a} when i was there", "it should be {a}", "make it more {a}", "someone stole the {t}", "a {t} has crept into the {t}",
     "wrapped in a {t}", "as {a} as a {t}", "like {ts} in a {t}", "dipped in {ts}", "the colour of a {t}", "covered in {ts}", "seen through a {t}", "{who} says the {t} is too {a}", "a third of the {ts}", "full of {ts}", "made of {ts}", "the {ts} are too {a}", "nothing left of the {ts}", "is there a {t} in the {t}",
-    "how do i repair a {t}", "how does {who} make {ts}", "what is the price of the {t}", "when does the {t} open", "the {t} will be closed {when}", "the {t} opens on {day}", "the {t} costs nine euros", "an introduction to {ts}", "a method for counting {ts}", "{ts} for sale", "please send the {t} to {who}",
+    "how do i repair a {t}", "how does {who} make {ts}", "what is the price of the {t}", "when does the {t} open", "the {t} will be closed {when}", "the {t} opens on {day}", "the {t} costs nine euros", "an introduction to {ts}", "a method for counting {ts}", "{ts} for sale", "buy {t}", "how do i cook {t}", "we ran out of {t}", "i am allergic to {t}", "the {t} is sold out", "{t} with {t}", "who ate the {t}", "{t} and {t} for lunch", "a pound of {t}", "please send the {t} to {who}",
     "{who} sold the {t} {when}", "the {ts} are {a} today", "the {t} needs a new {t}", "the talk about the {t} is on {day}", "{who} has no {ts}", "{ts} on {day}", "{who} will meet {who} {when}", "which {t} is mine", "seven {ts}", "twelve {a} {ts}", "the {t} was {a}", "how many {ts} are in a {t}", "a recipe for {ts}",
     "can i have a {t}", "do you have a {t} for {who}", "the {t} report is due on {day}", "{who} lost the {t} on the way to the {t}", "is {who} at the {t}", "call {who} {when}", "buy {ts} for {who}", "where is the nearest {t}", "let's go to the {t}", "i have to feed the {t}", "the {t} is late"]
 FRAMES = ["{who} thinks {x}", "{who} says {x}", "{x}, says {who}", "{x}, as {who} says", "i think {x}", "i'd say {x}", "honestly, {x}", "{x} because of the {t}", "{x}, the {t} deserves it", "{x} for the {t}", "{who} asked me: {x}", "{x} when i look at it on my {t}", "well, {x}", "{x} for {who}", "{x} so that {who} likes it", "{x}, {when} it was so",
@@ -47,10 +47,16 @@ FRAMES = ["{who} thinks {x}", "{who} says {x}", "{x}, says {who}", "{x}, as {who
 WORDS = [*PEOPLE, *SEVERAL, *DOING, *DAYS, *WHEN, *THE, *BARE, *WHERE, *ADJECTIVES, *FRAMES]  # that are learned to mean nothing
 
 
+# Places of pictures, and what has a hue, where a story is told rather than a picture graded.
+SCENERY = """in the grass|under the trees|on the floor|on the ground|with plants|of plants|between the leaves|in the corner|on the left|on the right|at the top|at the bottom|on the edge|over the edge|to the sky|under the skin|in the foreground|of grass|with trees|on both sides
+|in the background|outside|inside|in the centre of town|in the top drawer|on the left foot|in the right place|from the top shelf|on the bottom line|of faces|in the water|with water""".replace("\n", "").split("|")
+
+
 class Contexts:
-    def __init__(self, rng: random.Random, common: dict[str, list[str]], things: list[str], plain: list[str]):
-        """`common` are words that mean nothing here, by what they are: "noun", "verb" (that end in -ing) and "adjective"."""
-        self.rng, self.common, self.things, self.plain = rng, common, things, plain
+    def __init__(self, rng: random.Random, common: dict[str, list[str]], things: list[str], plain: list[str], stuff: list[str]):
+        """`common` are words that mean nothing here, by what they are: "noun", "verb" (that end in -ing) and "adjective"; `stuff` is what means a
+        colour where its colour is spoken of."""
+        self.rng, self.common, self.things, self.plain, self.stuff = rng, common, things, plain, stuff
 
     def filled(self, sentence: str, x: str = "") -> str:
         """Each of the sentence's words in brackets anew."""
@@ -82,7 +88,11 @@ class Contexts:
         """The same sentences, and others, where nothing in particular is meant."""
         r = self.rng
         kind = r.random()
-        if kind < 0.4:
+        if kind < 0.06:
+            return self.around(r.choice(SCENERY), "where")
+        if kind < 0.14:
+            return self.filled(r.choice(NOTHING_THERE).replace("{t}", r.choice(self.stuff), 1)) if kind < 0.08 else self.around(r.choice(self.stuff), "name")
+        if kind < 0.42:
             return self.around(self.word("t"), "noun")
         if kind < 0.52:
             return self.around(r.choice((self.word("ts"), self.word("t"), "the " + self.word("t"))), "name")

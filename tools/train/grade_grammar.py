@@ -22,9 +22,10 @@ Edits = list[list[float]]
 Clause = tuple[str, Edits]
 
 LOOK_WEIGHTS = list(accumulate(len(names) ** 0.6 * (3 if names[0] == "teal and orange" else 1) for names, _ in ALL_LOOKS))  # the more names, the more often; else its words are taken for two tints
+COLOUR_NAMES = {" ".join(entry.split()[:-1]): entry.split()[-1] for entry in words(COLOURS)}
+NAMES = {name for names, _ in ALL_LOOKS for name in names} | COLOUR_NAMES.keys()
 EDITS_BY_NAME = {names[0]: edits for names, edits in ALL_LOOKS}
 USUAL_NAMES = {names[0]: len(names) for names, _ in NAMED_LOOKS}  # how many of a look's names are asked for most often, the first ones
-COLOUR_NAMES = {" ".join(entry.split()[:-1]): entry.split()[-1] for entry in words(COLOURS)}
 PLAIN_COLOURS = words("red, green, blue, yellow, orange, purple, pink, magenta, cyan, teal, turquoise, brown, violet, gold, golden")
 DEEP = row(exposure=-0.55, saturation=0.4)
 SEPARATORS = [", ", ", ", ", ", " and ", " and ", ", and ", " then ", ", then ", " but ", ", but ", " with ", "; ", " plus ", " & ", ". ", " also ",
@@ -164,9 +165,9 @@ class Grammar:
         self.rng, self.off_topic, self.typos = rng, off_topic, typos
         self.places = 0.0  # share of instructions that say no more than how light or warm a place is to be
         self.several = 1.0  # 0: instructions have one clause; 1: as many as they will
-        stuff = {name.removeprefix("a ").removeprefix("an ") for _, names, _ in STUFF_LOOKS for name in names}
-        asked_for = {name for names, _ in ALL_LOOKS for name in names} | COLOUR_NAMES.keys() | stuff
-        self.other = OffTopic(rng, other_words, asked_for, wordnet.common(other_words) if wordnet else {})
+        stuff = {name for _, names, _ in STUFF_LOOKS for name in names}
+        asked_for = NAMES | {name.removeprefix("a ").removeprefix("an ") for name in stuff}
+        self.other = OffTopic(rng, other_words, asked_for, wordnet.common(other_words) if wordnet else {}, sorted(stuff - NAMES))
         self.stories = self.other.contexts
         self.kinds = {name: wordnet.kind_of(name) if wordnet else "name" for name in asked_for}
 
@@ -211,7 +212,9 @@ class Grammar:
             away = {key: -0.5 * amount for key, amount in tint(colour).items() if key != "exposure"}
             return r.choice(("less ", "no ", "less ", "not so ", "too ")) + name, [row(**away), row(saturation=-0.6, **hue(colour))]
         concept = self.some_concept()
-        if kind < 0.8:
+        if kind < 0.63:
+            return self.fill(r.choice(("not {c}", "not {a}", "don't {v} it", "don't make it {c}", "never {v} it")), c=self.comparative_of(concept), a=r.choice(concept.adjectives), v=r.choice(concept.verbs)), []
+        if kind < 0.81:
             return self.comparative_of(concept) if r.random() < 0.5 else r.choice(concept.adjectives), concept.more
         less = r.choice(("less {a}", "not so {a}", "not too {a}", "too {a}", "less {n}", "reduce the {n}", "no {n}", "less {n}", "it's too {a}", "the {p} is too {a}"))
         return self.fill(less, a=r.choice(concept.adjectives), n=r.choice(concept.nouns)), concept.less
@@ -412,6 +415,7 @@ class Grammar:
             concept = r.choice([c for i, c in enumerate(CONCEPTS) if i in (0, 1, 4, 5, 6, 7, 8)])
             if r.random() < 0.25:
                 return self.deep(where, region)
+            strength = 2.2 if concept in CONCEPTS[:2] else strength  # few colours show it
         else:
             where, region, strength = self.place_or_tone()
             concept = r.choice([CONCEPTS[0], CONCEPTS[1], *CONCEPTS[:9]])

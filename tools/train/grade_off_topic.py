@@ -52,11 +52,11 @@ FORMS = ["the {a} {t} {v} the {t}", "a {t} {v}", "my {t} {v} a {a} {t}", "{t}", 
 
 
 class OffTopic:
-    def __init__(self, rng: random.Random, dictionary: list[str], asked_for: set[str], common: dict[str, list[str]]):
-        """`asked_for` are names that things may not have: those of looks and colours; `common`: see Contexts."""
+    def __init__(self, rng: random.Random, dictionary: list[str], asked_for: set[str], common: dict[str, list[str]], stuff: list[str]):
+        """`asked_for` are names that things may not have: those of looks and colours; `common` and `stuff`: see Contexts."""
         self.rng, self.dictionary = rng, dictionary
         self.things = [thing for thing in THINGS if thing not in asked_for | {"lamp", "light"}]
-        self.contexts = Contexts(rng, common, self.things, [word for word in PLAIN if word not in asked_for])
+        self.contexts = Contexts(rng, common, self.things, [word for word in PLAIN if word not in asked_for], stuff)
 
     def thing(self) -> str:
         """ "my dog" """

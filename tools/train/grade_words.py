@@ -195,7 +195,7 @@ LOOKS = [
     look("sepia, sepia toned, sepia tone, victorian, daguerreotype, tintype, brown toned photo, 19th century photograph, old west photograph",
          row(mono=1.0, fade=0.03, tint_a=0.014, tint_b=0.055)),
     look("teal and orange, orange and teal, blockbuster, hollywood, teal orange, action movie, michael bay, teal & orange, orange teal, "
-         "big budget movie", row(contrast=0.3, saturation=0.1, **split("005a70", "ff9040", 0.065))),
+         "big budget movie", row(contrast=0.3, saturation=0.1, **split("005a70", "ff9040", 0.075))),
     look("cinematic, filmic, movie, film, like a movie, movie like, cinema, film look, motion picture, film stock, kodak film, cinematography, "
          "like a film, theatrical, cinematic grade", row(contrast=0.3, saturation=-0.12, fade=0.02, **split("104858", "ffc080", 0.035))),
     look("bleach bypass, silver retention, saving private ryan, war movie, bleached, skip bleach, war film",
