@@ -19,7 +19,7 @@ import grade_edits
 import grade_model
 import grade_off_topic
 from grade_contexts import WordNet
-from grade_grammar import Grammar, known_words
+from grade_grammar import Grammar, known_words, meaningful_words
 from grade_tokenizer import Tokenizer, learn_merges, words_of
 from samples import KODAK_IN_LIVE1
 
@@ -97,7 +97,7 @@ class Training:
         torch.manual_seed(options.seed)
         torch.set_num_threads(options.threads)
         self.words = known_words()
-        dictionary = grade_off_topic.other_words(options.dictionary, options.wordnet, self.words)
+        dictionary = grade_off_topic.other_words(options.dictionary, options.wordnet, meaningful_words())
         wordnet = WordNet(options.wordnet)
         state = torch.load(options.resume) if options.resume else {}
         is_known = state and not options.new_tokens
@@ -130,7 +130,7 @@ class Training:
         if not self.waiting:
             self.grammar.several = 0.45 * max(0.0, 2 * self.begun() - 1)
             self.grammar.places = self.options.places
-            self.grammar.off_topic = 0.08 + 0.09 * max(0.0, 2 * self.progress() - 1)
+            self.grammar.off_topic = 0.11 + 0.08 * max(0.0, 2 * self.progress() - 1)
             sentences = [self.grammar.sentence() for _ in range(8 * self.options.sentences)]
             pairs = sorted(((self.tokens(text), edits) for text, edits in sentences), key=lambda p: len(p[0]))
             n = self.options.sentences

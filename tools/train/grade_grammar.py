@@ -5,6 +5,7 @@
 """
 import random
 import re
+from collections.abc import Iterable
 from itertools import accumulate
 
 import grade_contexts
@@ -160,7 +161,7 @@ NEIGHBOURS = {c: near for c, near in zip("qwertyuiopasdfghjklzxcvbnm", "wa qeas 
 
 
 class Grammar:
-    def __init__(self, rng: random.Random, other_words: list[str], off_topic: float = 0.2, typos: float = 0.18, wordnet: WordNet | None = None):
+    def __init__(self, rng: random.Random, other_words: list[str], off_topic: float = 0.2, typos: float = 0.2, wordnet: WordNet | None = None):
         """Without WordNet stories have fewer words, and names of looks go into the same ones."""
         self.rng, self.off_topic, self.typos = rng, off_topic, typos
         self.places = 0.0  # share of instructions that say no more than how light or warm a place is to be
@@ -241,7 +242,7 @@ class Grammar:
     def clause(self) -> Clause:
         kinds = (self.of_concept, self.of_colour, self.of_look, self.of_region, self.of_colour_region, self.stacked, self.nothing, self.keep_hue, self.of_phrase,
                  self.everything_but, self.gradient, self.by_number, self.rather, self.coordinated, self.contrary, self.of_stuff, self.by_verb)
-        return self.rng.choices(kinds, (23, 13, 20, 21, 9, 7, 4, 1.5, 25, 1.5, 9, 2.5, 2, 6, 4, 5, 2))[0]()
+        return self.rng.choices(kinds, (24, 13, 20, 23, 9, 8, 4, 1.5, 25, 1.5, 13, 2.5, 2, 6, 4, 5, 2))[0]()
 
     # ---- parts
 
@@ -653,7 +654,16 @@ class Grammar:
 
 
 def known_words() -> set[str]:
-    """All words that instructions are made of."""
+    """All words that instructions are made of, those of the stories around them too."""
+    return meaningful_words() | set(letters_of([*grade_contexts.WORDS, *PLAIN]))
+
+
+def letters_of(texts: Iterable[str]) -> list[str]:
+    return [word for text in texts for word in re.findall(r"[^\W\d_]+", re.sub(r"\{\w+\}", " ", text.lower()))]
+
+
+def meaningful_words() -> set[str]:
+    """Those that may ask for something."""
     texts = [COLOURS, *(t for t in HUES.values()), *REGIONS.values(), *HOW_MUCH.values(), *KINDS, *PICTURES, *UNCHANGED, *BEFORE, *AFTER, *SEPARATORS]
     texts += [*ADJECTIVES.values(), *COMPARATIVES.values(), "deeper deep deepen richer touch hint bit lots plenty dash tons loads pinch percent by only"]
     for concept in CONCEPTS:
@@ -665,8 +675,7 @@ def known_words() -> set[str]:
         texts += names
     texts += [saying for table in (grade_sayings.MORE_OF_NOUN, grade_sayings.LESS_OF_NOUN, grade_sayings.MORE_OF_ADJECTIVE, grade_sayings.LESS_OF_ADJECTIVE, grade_sayings.OF_VERB,
                                    grade_sayings.COLOUR_COMPLAINTS, grade_sayings.CASTS, grade_sayings.WHO_CAST, grade_sayings.WHERE_CAST, grade_sayings.UNDO) for saying in table]
-    texts += [*grade_contexts.WORDS, *PLAIN, *LOOKS_BY_VERB.values(), *NUMBER_WORDS]
+    texts += [*LOOKS_BY_VERB.values(), *NUMBER_WORDS]
     for forms in (value for name, value in globals().items() if name.endswith("_FORMS")):
         texts += forms
-    found = {word for text in texts for word in re.findall(r"[^\W\d_]+", re.sub(r"\{\w+\}", " ", text.lower()))}
-    return {word for word in found if not re.search(r"\d", word)}
+    return set(letters_of(texts))
