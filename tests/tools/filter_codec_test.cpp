@@ -38,6 +38,36 @@ TEST_F(FilterCodecTest, QualityTradesSize) {
   }
 }
 
+// Noise that takes fifty times the bit rate that encoders have by default.
+TEST_F(FilterCodecTest, QualityIsKeptWhateverBitsItTakes) {
+  must(
+      "ffmpeg -v error -f lavfi -i color=gray:size=480x270:rate=25,noise=alls=80:allf=t:all_seed=5 -frames:v "
+      "15 "
+      "-pix_fmt yuv420p -c:v ffv1 in.mkv");
+  for (const char* codec : {"h264", "h265", "vp9", "av1"}) {
+    filter(std::string("in.mkv out.mkv --strength 0 --chroma-strength 0 --quality 12 --codec ") + codec);
+    const std::string log =
+        must("ffmpeg -i out.mkv -i in.mkv -lavfi psnr=stats_file=log -f null - 2>&1; tail -n 1 log");
+    const size_t last = log.rfind("psnr_y:");
+    ASSERT_NE(last, std::string::npos) << log;
+    EXPECT_GT(std::stod(log.substr(last + 7)), 38) << codec;
+  }
+}
+
+// Several threads, other work beside them: what depends on who comes first shows.
+TEST_F(FilterCodecTest, EachRunWritesTheSameBytes) {
+  make_video("in.mkv", 24, "-vf scale=320:180 -c:v libx264 -crf 10");
+  for (const char* codec : {"h264", "h265", "vp9", "av1", "ffv1", "prores"}) {
+    const std::string both =
+        must(std::string(
+                 "for n in 1 2 3; do $TOOL filter in.mkv $n.mkv --denoise fast --sigma 10 --quiet --codec ") +
+             codec +
+             " >/dev/null & done; wait; for n in 1 2 3; do ffmpeg -v error -i $n.mkv -map 0:v -c copy -f md5 "
+             "-; done | uniq -c");
+    EXPECT_NE(both.find("3 MD5="), std::string::npos) << codec << ": " << both;
+  }
+}
+
 TEST_F(FilterCodecTest, HighDynamicRangeIsKept) {
   make_video(
       "hdr.mkv", 6,
