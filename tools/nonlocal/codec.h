@@ -15,6 +15,8 @@ struct Codec {
   int usual = 0;
   int most_bits = 0;        // of a sample
   bool needs_even = false;  // 4:2:0 only where width and height are even
+  std::string unsaid = {};  // goes on with the settings where the input leaves its colours unsaid
+  std::string type;         // of coded frames
   std::string coded;        // what comes behind the encoder, for the form that muxers take
   std::string containers;   // the extensions of files that can hold it
 };

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <thread>
 
+#include "coded_colours.h"
 #include "failure.h"
 #include "filter_pipeline.h"
 #include "gst.h"
@@ -113,6 +114,7 @@ class JoinedFrames {
                     description(caps_.get()));
     if (!caps_) caps_.reset(gst_caps_ref(caps));
     GstBuffer* buffer = gst_buffer_copy(gst_sample_get_buffer(coded));
+    write_colours(buffer, caps);
     GST_BUFFER_PTS(buffer) = kZero + shown;
     GST_BUFFER_DTS(buffer) = kZero + decoded;
     const SamplePtr sample{gst_sample_new(buffer, caps, &segment_, nullptr)};
