@@ -24,6 +24,7 @@ const Codec kCodecs[] = {
      .usual = 18,
      .most_bits = 10,
      .needs_even = true,
+     .says_mastering = true,
      .unsaid = " insert-vui=false",
      .type = "video/x-h264",
      .coded = "video/x-h264,stream-format=avc,alignment=au",
@@ -37,6 +38,7 @@ const Codec kCodecs[] = {
      .usual = 20,
      .most_bits = 12,
      .needs_even = true,
+     .says_mastering = true,
      .unsaid = ":colorprim=unknown:transfer=unknown:colormatrix=unknown",
      .type = "video/x-h265",
      .coded = "h265parse ! video/x-h265,stream-format=hvc1,alignment=au",
@@ -57,7 +59,8 @@ const Codec kCodecs[] = {
      .quality = "min-quantizer=%d max-quantizer=%d",
      .worst = 63,
      .usual = 24,
-     .most_bits = 8,  // GStreamer 1.22's encoder takes no more
+     .most_bits = 8,         // GStreamer 1.22's encoder takes no more
+     .says_colours = false,  // nor does it write what it knows
      .type = "video/x-av1",
      .coded = "av1parse ! video/x-av1,stream-format=obu-stream,alignment=tu",
      .containers = ".mkv .webm .mp4"},
@@ -152,6 +155,16 @@ void check_audio(const std::string& output, const MediaFile& media) {
 
 bool holds_subtitles(const std::string& output, const std::string& type) {
   return container_of(output).subtitles.contains(type);
+}
+
+std::string lost_colours(const std::string& output, const Codec& codec, const MediaFile& media) {
+  if (!codec.says_colours && !media.colour_unknown)
+    return output + ": an " + codec.name +
+           " stream does not say its matrix, transfer and primaries here: players guess them";
+  if (!media.mastering.empty() && !codec.says_mastering && muxer_of(output) != "matroskamux")
+    return output + ": has no place for HDR10's mastering display and light level with " + codec.name +
+           ": a .mkv file has";
+  return "";
 }
 
 std::string muxer_of(const std::string& output) { return std::string(container_of(output).muxer); }
