@@ -22,9 +22,9 @@ constexpr int kBlock = lanes::kBlock;
 constexpr int kBlocks = 1 + kBlock % 2;    // of a chunk, which is even
 constexpr int kBlocksATile = 3 * kBlocks;  // two chunks of luma, one of chroma
 // Scores of so many vectors of pixels and so many tokens are in registers together: two multiply-adds begin a
-// cycle and take four, so that those of eight vectors, 8 % slower, still wait for each other.
+// cycle and take four, so that those of half as many, 8 to 16 % slower, wait for each other.
 constexpr int kWide = lanes::kVectors % 2 == 0 ? 2 : 1;
-constexpr int kGroup = kWide == 2 ? 8 : 4;
+constexpr int kGroup = 8;
 constexpr float kMostWeight = 0x1p100F;  // where the first token's is 1
 
 // A task's working memory: rows of lanes.
@@ -398,7 +398,7 @@ class ExactMapper {
     for (; t + kGroup <= f_.tokens; t += kGroup) {
       add_tokens<kGroup>(h, t, lane, sums);
     }
-    if (kGroup > 4 && t + 4 <= f_.tokens) {
+    if (t + 4 <= f_.tokens) {
       add_tokens<4>(h, t, lane, sums);
       t += 4;
     }
