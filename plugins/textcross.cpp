@@ -77,6 +77,8 @@ struct Fade {
   LookPointer from;  // null: nothing fades
   LookPointer to;
   GstClockTime begin = GST_CLOCK_TIME_NONE;  // running time
+  double share = 1;                          // of the transition, that it takes
+  GstClockTime waited_for_since = GST_CLOCK_TIME_NONE;
 };
 
 // What the model of a folder finds, and where it has come since.
@@ -407,7 +409,8 @@ void grade_part(const State& state, nonlocal::FrameGrader& grader, std::span<con
   const nonlocal::ReadPlanes read(planes);
   const std::span<const ConstPlane> in = read.all();
   nonlocal::GradeParameters parameters{state.strength, state.threads};
-  const auto& [from, to, begin] = state.fade;
+  const LookPointer& from = state.fade.from;
+  const LookPointer& to = state.fade.to;
   if (changes_frames(from) && changes_frames(to) && from->baked && to->baked && state.weight < 1) {
     return grader.run(in, planes, to->request.format, *from->baked, *to->baked, state.weight, parameters);
   }
@@ -533,8 +536,27 @@ double weight_at(const Fade& fade, GstClockTime now, int transition) {
   if (fade.from == nullptr || transition == 0 || !has_times || now < fade.begin) {
     return 1;
   }
-  return std::min(1.0,
-                  static_cast<double>(now - fade.begin) / (GST_MSECOND * static_cast<double>(transition)));
+  return std::min(1.0, static_cast<double>(now - fade.begin) / (fade.share * GST_MSECOND * transition));
+}
+
+// For a look that waits: the fade goes on twice as fast from here.
+void hurry(Fade& fade, GstClockTime now, double weight, int transition) {
+  if (GST_CLOCK_TIME_IS_VALID(fade.waited_for_since)) {
+    return;
+  }
+  fade.waited_for_since = now;
+  fade.share /= 2;
+  const auto gone = static_cast<GstClockTime>(weight * fade.share * GST_MSECOND * transition);
+  fade.begin = now - std::min(now, gone);
+}
+
+// What is left of the transition for the look that waited, so that it has come when it would have without.
+double share_left(const Fade& fade, GstClockTime now, int transition) {
+  if (!GST_CLOCK_TIME_IS_VALID(fade.waited_for_since) || now <= fade.waited_for_since || transition == 0) {
+    return 1;
+  }
+  const double waited = static_cast<double>(now - fade.waited_for_since) / (GST_MSECOND * transition);
+  return std::max(0.5, 1 - waited);
 }
 
 // The look that is newest begins to come in once the one before has.
@@ -548,12 +570,17 @@ void advance(GstBaseTransform* trans, GstBuffer* buffer, const Settings& setting
     fade.from.reset();
   }
   LookPointer newest = state.maker->newest();
-  if (fade.from != nullptr || newest == fade.to) {
+  if (newest == fade.to) {
+    return;
+  }
+  if (fade.from != nullptr) {
+    hurry(fade, now, state.weight, settings.transition);
     return;
   }
   warn_of_text(GST_ELEMENT(trans), "prompt", newest->cut, newest->invalid);
   state.is_due = settings.message;
-  fade = {std::exchange(fade.to, nullptr), std::move(newest), now};
+  fade = {std::exchange(fade.to, nullptr), std::move(newest), now,
+          share_left(fade, now, settings.transition)};
   state.is_new = true;
   state.weight = weight_at(fade, now, settings.transition);
 }
@@ -567,6 +594,7 @@ void seek(Members& m, Output output, const std::string& prompt, const std::strin
   }
   regions.sought = sought;
   regions.is_told = false;
+  regions.found.pooled_bytes.reset();
   regions.tracker.reset();
   regions.seeker->seek(sought);
 }

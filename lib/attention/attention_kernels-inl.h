@@ -172,6 +172,29 @@ HWY_INLINE Vec exp2_of_negative(Vec x) {
   return hn::IfThenElseZero(hn::Ge(x, hn::Set(d, -126.0f)), scaled);
 }
 
+// 2^x for any x, within 2.7e-6 (a polynomial as above): what is too small for a float becomes at most 2^-126,
+// what is too large at least 2^126.
+HWY_INLINE Vec exp2_of(Vec x) {
+  const Floats d;
+  const auto polynomial = [&](Vec f) HWY_ATTR {
+    Vec p = hn::MulAdd(hn::Set(d, 0.0095701022073626518f), f, hn::Set(d, 0.055917859077453613f));
+    p = hn::MulAdd(p, f, hn::Set(d, 0.240247443318367f));
+    p = hn::MulAdd(p, f, hn::Set(d, 0.69312179088592529f));
+    return hn::MulAdd(p, f, hn::Set(d, 0.99999928474426270f));
+  };
+#if HWY_ARCH_X86_64 && HWY_TARGET <= HWY_AVX3
+  const Vec rounded{_mm512_roundscale_ps(x.raw, 0x08)};
+  return Vec{_mm512_scalef_ps(polynomial(hn::Sub(x, rounded)).raw, rounded.raw)};
+#else
+  const Words w;
+  const Vec shifter = hn::Set(d, 12582912.0f);  // as above
+  x = hn::Min(hn::Max(x, hn::Set(d, -126.0f)), hn::Set(d, 126.0f));
+  const Vec shifted = hn::Add(x, shifter);
+  const Vec p = polynomial(hn::Sub(x, hn::Sub(shifted, shifter)));
+  return hn::BitCast(d, hn::Add(hn::BitCast(w, p), hn::ShiftLeft<23>(hn::BitCast(w, shifted))));
+#endif
+}
+
 // (1 - e^-2|x|) / (1 + e^-2|x|), with x's sign: within 3e-7.
 HWY_INLINE Vec tanh_of(Vec x) {
   const Floats d;

@@ -278,12 +278,36 @@ void fold_value(const grade::ModelWeights& model, const Layer& layer, int head, 
   to.effects.push_back(std::sqrt(squares));
 }
 
-void narrow(const std::vector<double>& from, std::vector<float>& to) { to.assign(from.begin(), from.end()); }
+// [heads * T][columns], less the first row of each head.
+std::vector<float> relative(const std::vector<double>& keys, int tokens, int columns) {
+  std::vector<float> less(keys.size());
+  const std::size_t head = static_cast<std::size_t>(tokens) * columns;
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    less[i] = static_cast<float>(keys[i] - keys[i - i % head + i % columns]);
+  }
+  return less;
+}
+
+void make_float_keys(const grade::Folded& folded, grade::FoldedLayer& layer) {
+  const int rows = folded.rows();
+  const int depth = folded.depth();
+  const int places = 2 * folded.frequencies;
+  const std::vector<float> keys = relative(layer.key, folded.tokens, depth);
+  for (const float* row = keys.data(); row != keys.data() + keys.size(); row += depth) {
+    layer.key_f.insert(layer.key_f.end(), row, row + depth - 1);
+    layer.constant_f.push_back(row[depth - 1]);
+  }
+  layer.key_x_f = relative(layer.key_x, folded.tokens, places);
+  const std::vector<float> key_y = relative(layer.key_y, folded.tokens, places);
+  for (int i = 0; i < places; ++i) {
+    for (int row = 0; row < rows; ++row) {
+      layer.key_y_f.push_back(key_y[static_cast<std::size_t>(row) * places + i]);
+    }
+  }
+}
 
 void make_floats(const grade::Folded& folded, grade::FoldedLayer& layer) {
-  narrow(layer.key, layer.key_f);
-  narrow(layer.key_x, layer.key_x_f);
-  narrow(layer.key_y, layer.key_y_f);
+  make_float_keys(folded, layer);
   for (int head = 0; head < folded.heads; ++head) {
     for (int c = 0; c < kColours + 1; ++c) {
       for (int t = 0; t < folded.tokens; ++t) {

@@ -21,16 +21,21 @@ namespace lanes = nonlocal::attention::HWY_NAMESPACE;
 constexpr int kBlock = lanes::kBlock;
 constexpr int kBlocks = 1 + kBlock % 2;    // of a chunk, which is even
 constexpr int kBlocksATile = 3 * kBlocks;  // two chunks of luma, one of chroma
+// Scores of so many vectors of pixels and so many tokens are in registers together: two multiply-adds begin a
+// cycle and take four, so that those of half as many, 8 to 16 % slower, wait for each other.
+constexpr int kWide = lanes::kVectors % 2 == 0 ? 2 : 1;
+constexpr int kGroup = 8;
+constexpr float kMostWeight = 0x1p100F;  // where the first token's is 1
 
-// A task's working memory: rows of lanes, but for the keys.
+// A task's working memory: rows of lanes.
 struct ExactScratch {
-  float* features;  // of the colour, and 1
+  float* features;  // of the colour
   float* atoms;
   float* colour;
-  float* scores;  // a head's
-  float* sums;
-  float* keys;      // [layers][rows][depth]
-  float* places_x;  // [blocks of the tile][layers][rows]
+  float* scores;     // a head's
+  float* sums;       // of it: of weights times R, G, B, and of weights
+  float* constants;  // [layers][rows], no lanes: what scores begin with in the row
+  float* places_x;   // [blocks of the tile][layers][rows]: what they begin with in the columns
   Rows rows;
 };
 
@@ -42,12 +47,12 @@ std::size_t cut(const Folded& f, float* memory, ExactScratch& s) {
     return piece;
   };
   const auto rows = static_cast<std::size_t>(f.rows()) * f.layers.size();
-  s.features = take(static_cast<std::size_t>(f.depth()) * kBlock);
+  s.features = take(f.features.size() * kBlock);
   s.atoms = take(static_cast<std::size_t>(kAtoms) * kBlock);
   s.colour = take(std::size_t{3} * kBlock);
   s.scores = take(static_cast<std::size_t>(f.tokens) * kBlock);
   s.sums = take(std::size_t{4} * kBlock);
-  s.keys = take(rows * f.depth());
+  s.constants = take(rows);
   s.places_x = take(f.frequencies == 0 ? 0 : rows * kBlocksATile * kBlock);
   float* const level = take(rows_floats(2 * kBlocks * kBlock));
   if (memory != nullptr) {
@@ -68,10 +73,9 @@ class ExactMapper {
   ExactMapper(const ExactJob& job, float strength, float* scratch)
       : job_(job), f_(*job.folded), strength_(strength) {
     cut(f_, scratch, s_);
-    std::fill_n(s_.features + static_cast<ptrdiff_t>(f_.depth() - 1) * kBlock, kBlock, 1.0F);
-    float* keys = s_.keys;
+    float* constants = s_.constants;
     for (const FoldedLayer& layer : f_.layers) {
-      keys = std::copy(layer.key_f.begin(), layer.key_f.end(), keys);
+      constants = std::copy(layer.constant_f.begin(), layer.constant_f.end(), constants);
     }
   }
 
@@ -120,24 +124,19 @@ class ExactMapper {
   // Adds each token's effects on a block to rows of lanes, `stride` apart.
   void add_effects(const std::array<float*, 3>& level, float* effects, ptrdiff_t stride) {
     load_colours(level);
-    attend(0, [&](const FoldedLayer& layer, int head) HWY_ATTR {
-      for (int i = 0; i < kBlock; i += kFloatLanes) {
-        const V share = hn::Div(hn::Set(F(), 1.0F), hn::Load(F(), s_.sums + 3 * kBlock + i));
-        for (int t = 0; t < f_.tokens; ++t) {
-          const auto effect = static_cast<float>(layer.effects[static_cast<size_t>(head) * f_.tokens + t]);
-          const V weight = hn::Mul(hn::Load(F(), s_.scores + t * kBlock + i), share);
-          float* at = effects + t * stride + i;
-          hn::StoreU(hn::MulAdd(weight, hn::Set(F(), effect), hn::LoadU(F(), at)), F(), at);
-        }
-      }
-    });
+    for (std::size_t layer = 0; layer < f_.layers.size(); ++layer) {
+      load_features();
+      add_any_layer(layer, 0, [&](int head) HWY_ATTR { add_weights(layer, head, effects, stride); });
+    }
   }
 
   void map(const std::array<float*, 3>& level, int count, int x, int y, Sampling sampling) {
     const bool is_chroma = sampling == Sampling::kChroma;
     const bool has_own_columns = is_chroma && half_x_ != 0;
-    if (f_.frequencies > 0) {
-      set_row(job_.places.y[is_chroma ? 1 : 0] + static_cast<ptrdiff_t>(y) * 2 * f_.frequencies);
+    if (const float* row = job_.places.y[is_chroma ? 1 : 0] + static_cast<ptrdiff_t>(y) * 2 * f_.frequencies;
+        f_.frequencies > 0 && row != row_) {
+      row_ = row;
+      set_row(row);
     }
     const int first = has_own_columns ? 2 * kBlocks : (x - tile_x_) / kBlock;
     // Lanes beyond `count` are calculated, and go nowhere.
@@ -150,7 +149,12 @@ class ExactMapper {
     const int first = sampling == Sampling::kChroma ? 1 : 0;
     const int end = sampling == Sampling::kLuma ? 1 : 3;
     load_colours(level);
-    attend(block, [](const FoldedLayer&, int) {});
+    for (std::size_t layer = 0; layer < f_.layers.size(); ++layer) {
+      load_features();
+      if (!add_layer(layer, block)) {
+        add_any_layer(layer, block, [](int) {});
+      }
+    }
     for (int i = 0; i < kBlock; i += kFloatLanes) {
       V change[3];
       for (int c = 0; c < 3; ++c) {
@@ -170,6 +174,19 @@ class ExactMapper {
   }
 
  private:
+  void add_weights(std::size_t layer, int head, float* effects, ptrdiff_t stride) const {
+    const double* effect = f_.layers[layer].effects.data() + static_cast<ptrdiff_t>(head) * f_.tokens;
+    for (int i = 0; i < kBlock; i += kFloatLanes) {
+      const V share = hn::Div(hn::Set(F(), 1.0F), hn::Load(F(), s_.sums + 3 * kBlock + i));
+      for (int t = 0; t < f_.tokens; ++t) {
+        const V weight = hn::Mul(hn::Load(F(), s_.scores + t * kBlock + i), share);
+        float* at = effects + t * stride + i;
+        hn::StoreU(hn::MulAdd(weight, hn::Set(F(), static_cast<float>(effect[t])), hn::LoadU(F(), at)), F(),
+                   at);
+      }
+    }
+  }
+
   [[nodiscard]] HWY_INLINE V colour_of(const std::array<float*, 3>& level, int c, int i) const {
     V sum = hn::Set(F(), job_.offset[c]);
     for (int k = 0; k < 3; ++k) {
@@ -199,20 +216,42 @@ class ExactMapper {
     }
   }
 
-  // The row's part of the scores is the factor of the feature 1.
   void set_row(const float* places) {
-    const int depth = f_.depth();
-    const int n = 2 * f_.frequencies;
-    float* keys = s_.keys;
+    const int rows = f_.rows();
+    float* constants = s_.constants;
     for (const FoldedLayer& layer : f_.layers) {
-      for (int row = 0; row < f_.rows(); ++row, keys += depth) {
-        float sum = layer.key_f[static_cast<std::size_t>(row) * depth + depth - 1];
-        for (int i = 0; i < n; ++i) {
-          sum += layer.key_y_f[static_cast<std::size_t>(row) * n + i] * places[i];
+      std::copy_n(layer.constant_f.data(), rows, constants);
+      for (int i = 0; i < 2 * f_.frequencies; ++i) {
+        const float* key = layer.key_y_f.data() + static_cast<ptrdiff_t>(i) * rows;
+        for (int row = 0; row < rows; ++row) {
+          constants[row] += key[row] * places[i];
         }
-        keys[depth - 1] = sum;
       }
+      constants += rows;
     }
+  }
+
+  // Where a head's numbers begin.
+  struct Head {
+    const float* keys;
+    const float* constants;
+    const float* columns;  // null: there are no places
+    const float* values;
+  };
+
+  [[nodiscard]] Head head_of(std::size_t layer, int head, int block) const {
+    const ptrdiff_t first = static_cast<ptrdiff_t>(head) * f_.tokens;
+    const FoldedLayer& l = f_.layers[layer];
+    return {l.key_f.data() + first * static_cast<ptrdiff_t>(f_.features.size()),
+            s_.constants + static_cast<ptrdiff_t>(layer) * f_.rows() + first,
+            f_.frequencies == 0 ? nullptr : columns_of(block, layer) + first * kBlock,
+            l.value_f.data() + 4 * first};
+  }
+
+  // What a token's score is at a place, before the colour.
+  [[nodiscard]] HWY_INLINE V begin(const Head& h, int t, int lane) const {
+    const V constant = hn::Set(F(), h.constants[t]);
+    return h.columns == nullptr ? constant : hn::Add(constant, hn::Load(F(), h.columns + t * kBlock + lane));
   }
 
   void load_features() {
@@ -250,6 +289,21 @@ class ExactMapper {
     }
   }
 
+  // A head's scores, and of them its sums, for any scores that there may be.
+  void score(const Head& h) {
+    for (int t = 0; t < f_.tokens; ++t) {
+      for (int i = 0; i < kBlock; i += kFloatLanes) {
+        hn::Store(begin(h, t, i), F(), s_.scores + t * kBlock + i);
+      }
+    }
+    const int depth = static_cast<int>(f_.features.size());
+    lanes::multiply<lanes::FloatProduct, false>(h.keys, depth, s_.features, depth, s_.scores, nullptr,
+                                                s_.scores, f_.tokens);
+    exponentiate();
+    lanes::multiply<lanes::FloatProduct, false>(h.values, f_.tokens, s_.scores, f_.tokens, nullptr, nullptr,
+                                                s_.sums, 4);
+  }
+
   // Scores become the softmax's numerators.
   void exponentiate() {
     for (int i = 0; i < kBlock; i += kFloatLanes) {
@@ -265,24 +319,152 @@ class ExactMapper {
     }
   }
 
-  // colour becomes what all layers make of it; visit(layer, head) sees each head's scores and sums.
-  template <typename Visit>
-  void attend(int block, const Visit& visit) {
-    const int depth = f_.depth();
-    for (std::size_t layer = 0; layer < f_.layers.size(); ++layer) {
-      load_features();
-      for (int head = 0; head < f_.heads; ++head) {
-        const ptrdiff_t first = static_cast<ptrdiff_t>(head) * f_.tokens;
-        const float* keys = s_.keys + (static_cast<ptrdiff_t>(layer) * f_.rows() + first) * depth;
-        const float* begin = f_.frequencies == 0 ? nullptr : columns_of(block, layer) + first * kBlock;
-        lanes::multiply<lanes::FloatProduct, false>(keys, depth, s_.features, depth, begin, nullptr,
-                                                    s_.scores, f_.tokens);
-        exponentiate();
-        lanes::multiply<lanes::FloatProduct, false>(f_.layers[layer].value_f.data() + 4 * first, f_.tokens,
-                                                    s_.scores, f_.tokens, nullptr, nullptr, s_.sums, 4);
-        visit(f_.layers[layer], head);
-        add_average();
+  // As ExactScratch's, of kWide vectors.
+  using Sums = V[4][kWide];
+
+  // Adds kCount tokens from t on, whose scores never leave the registers.
+  template <int kCount>
+  HWY_INLINE void add_tokens(const Head& h, ptrdiff_t t, ptrdiff_t lane, Sums& sums) const {
+    const auto depth = static_cast<ptrdiff_t>(f_.features.size());
+    V score[kCount][kWide];
+    HWY_UNROLL(8)
+    for (int r = 0; r < kCount; ++r) {
+      const V constant = hn::Set(F(), h.constants[t + r]);
+      HWY_UNROLL(2)
+      for (int v = 0; v < kWide; ++v) {
+        score[r][v] = constant;
       }
+    }
+    if (h.columns != nullptr) {
+      const float* columns = h.columns + t * kBlock + lane;
+      HWY_UNROLL(8)
+      for (int r = 0; r < kCount; ++r) {
+        HWY_UNROLL(2)
+        for (int v = 0; v < kWide; ++v) {
+          const V column = hn::Load(F(), columns + r * kBlock + v * kFloatLanes);
+          score[r][v] = hn::Add(score[r][v], column);
+        }
+      }
+    }
+    const float* keys = h.keys + t * depth;
+    const float* features = s_.features + lane;
+    for (ptrdiff_t k = 0; k < depth; ++k, features += kBlock) {
+      V feature[kWide];
+      HWY_UNROLL(2)
+      for (int v = 0; v < kWide; ++v) {
+        feature[v] = hn::Load(F(), features + v * kFloatLanes);
+      }
+      HWY_UNROLL(8)
+      for (int r = 0; r < kCount; ++r) {
+        const V key = hn::Set(F(), keys[r * depth + k]);
+        HWY_UNROLL(2)
+        for (int v = 0; v < kWide; ++v) {
+          score[r][v] = hn::MulAdd(key, feature[v], score[r][v]);
+        }
+      }
+    }
+    HWY_UNROLL(8)
+    for (int r = 0; r < kCount; ++r) {
+      HWY_UNROLL(2)
+      for (int v = 0; v < kWide; ++v) {
+        score[r][v] = lanes::exp2_of(score[r][v]);
+        sums[3][v] = hn::Add(sums[3][v], score[r][v]);
+      }
+    }
+    HWY_UNROLL(3)
+    for (int c = 0; c < 3; ++c) {
+      const float* values = h.values + c * static_cast<ptrdiff_t>(f_.tokens) + t;
+      HWY_UNROLL(8)
+      for (int r = 0; r < kCount; ++r) {
+        const V value = hn::Set(F(), values[r]);
+        HWY_UNROLL(2)
+        for (int v = 0; v < kWide; ++v) {
+          sums[c][v] = hn::MulAdd(value, score[r][v], sums[c][v]);
+        }
+      }
+    }
+  }
+
+  // A head's sums in one pass over the tokens: the largest score is not taken out.
+  HWY_INLINE void sum(const Head& h, ptrdiff_t lane, Sums& sums) const {
+    HWY_UNROLL(4)
+    for (int c = 0; c < 4; ++c) {
+      HWY_UNROLL(2)
+      for (int v = 0; v < kWide; ++v) {
+        sums[c][v] = hn::Set(F(), h.values[c * f_.tokens]);
+      }
+    }
+    int t = 1;
+    for (; t + kGroup <= f_.tokens; t += kGroup) {
+      add_tokens<kGroup>(h, t, lane, sums);
+    }
+    if (t + 4 <= f_.tokens) {
+      add_tokens<4>(h, t, lane, sums);
+      t += 4;
+    }
+    if (t + 2 <= f_.tokens) {
+      add_tokens<2>(h, t, lane, sums);
+      t += 2;
+    }
+    if (t < f_.tokens) {
+      add_tokens<1>(h, t, lane, sums);
+    }
+  }
+
+  // Adds what a layer's heads change to kWide vectors of the colour, and gives the largest sum of weights.
+  HWY_INLINE V add_heads(std::size_t layer, int block, ptrdiff_t lane) {
+    V colour[3][kWide];
+    HWY_UNROLL(3)
+    for (int c = 0; c < 3; ++c) {
+      HWY_UNROLL(2)
+      for (int v = 0; v < kWide; ++v) {
+        colour[c][v] = hn::Load(F(), s_.colour + c * kBlock + lane + v * kFloatLanes);
+      }
+    }
+    V most = hn::Zero(F());
+    for (int head = 0; head < f_.heads; ++head) {
+      Sums sums;
+      sum(head_of(layer, head, block), lane, sums);
+      HWY_UNROLL(2)
+      for (int v = 0; v < kWide; ++v) {
+        most = hn::Max(most, sums[3][v]);
+        const V share = hn::Div(hn::Set(F(), 1.0F), sums[3][v]);
+        HWY_UNROLL(3)
+        for (int c = 0; c < 3; ++c) {
+          colour[c][v] = hn::MulAdd(sums[c][v], share, colour[c][v]);
+        }
+      }
+    }
+    HWY_UNROLL(3)
+    for (int c = 0; c < 3; ++c) {
+      HWY_UNROLL(2)
+      for (int v = 0; v < kWide; ++v) {
+        hn::Store(colour[c][v], F(), s_.sums + c * kBlock + lane + v * kFloatLanes);
+      }
+    }
+    return most;
+  }
+
+  // False, and the colour stays, if a score is too large for sums without the largest taken out.
+  [[nodiscard]] bool add_layer(std::size_t layer, int block) {
+    V most = hn::Zero(F());
+    for (int i = 0; i < kBlock; i += kWide * kFloatLanes) {
+      most = hn::Max(most, add_heads(layer, block, i));
+    }
+    if (!hn::AllTrue(F(), hn::Lt(most, hn::Set(F(), kMostWeight)))) {
+      return false;
+    }
+    std::copy_n(s_.sums, 3 * kBlock, s_.colour);
+    return true;
+  }
+
+  // For any scores; visit(head) sees each head's scores and sums.
+  template <typename Visit>
+  void add_any_layer(std::size_t layer, int block, const Visit& visit) {
+    for (int head = 0; head < f_.heads; ++head) {
+      score(head_of(layer, head, block));
+      visit(head);
+      add_average();
     }
   }
 
@@ -302,6 +484,7 @@ class ExactMapper {
   ExactScratch s_{};
   int tile_x_ = 0;
   int half_x_ = 0;
+  const float* row_ = nullptr;                              // places that the constants are of
   HWY_ALIGN float columns_[2 * kMostFrequencies * kBlock];  // features of the columns of a block
 };
 

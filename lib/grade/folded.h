@@ -48,9 +48,13 @@ struct FoldedLayer {
   std::vector<double> key_y;    // [heads * T][2 F]
   std::vector<double> value;    // [heads][T][3], W_out's bias shared among heads
   std::vector<double> effects;  // [heads][T]: |W_out v|, without W_out's bias
-  // The same for the kernels.
-  std::vector<float> key_f, key_x_f, key_y_f;
-  std::vector<float> value_f;  // [heads][4][T]: R, G, B and 1
+  // The same for the kernels, less the keys of each head's first token: softmax does not change, and that
+  // token's scores are 0.
+  std::vector<float> key_f;       // [heads * T][features of the colour]
+  std::vector<float> constant_f;  // [heads * T], the factor of the feature 1
+  std::vector<float> key_x_f;     // [heads * T][2 F]
+  std::vector<float> key_y_f;     // [2 F][heads * T]
+  std::vector<float> value_f;     // [heads][4][T]: R, G, B and 1
 };
 
 struct Folded {

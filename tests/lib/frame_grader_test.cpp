@@ -209,6 +209,20 @@ TEST_P(EveryInstructionSet, ExactHasAnyShape) {
   }
 }
 
+// They are taken several at a time, what is left by fewer.
+TEST_P(EveryInstructionSet, ExactHasAnyNumberOfTokens) {
+  for (int tokens = 1; tokens <= 20; ++tokens) {
+    const OwnWeights w = random_weights({.features = {{"r", "g", "b"}, 1}, .heads = 2, .tokens = tokens}, 5);
+    const std::vector<MultiHeadWeights> layers = w.views();
+    Frame in(kRgb, 37, 2, 12);
+    in.paint();
+    Frame out = in;
+    FrameGrader().run(std::as_const(in).views(), out.views(), kRgb, w.filter());
+    expect_near(out, reference::grade(in.codes(), kRgb, formula(w, layers, 1)),
+                std::to_string(tokens) + " tokens");
+  }
+}
+
 // The lattice as such: exact where the filter is linear in the colour, so that interpolation adds nothing.
 OwnWeights nearly_linear(bool has_places) {
   RandomShape shape;

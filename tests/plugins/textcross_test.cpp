@@ -307,6 +307,42 @@ TEST(TextPrompt, ALookFadesInWhilePlaying) {
   EXPECT_LT(luma.back(), plain - 3);
 }
 
+// Where another fades in, a look has come a transition after it was ready all the same, and without a jump.
+TEST(TextPrompt, ALookThatWaitsForAFadeComesInTime) {
+  constexpr int kFrames = 25;  // of a transition
+  Harness harness(kInfo, prompting("transition=1000"), "textcross");
+  const auto luma_at = [&](double frame_number) {
+    Buffer frame = noisy_frame(kInfo, 0);
+    GST_BUFFER_PTS(frame.get()) = static_cast<GstClockTime>(frame_number * kFrameDuration);
+    const Buffer out = harness.filter(std::move(frame));
+    return out ? mean_luma(out.get()) : -1;
+  };
+  const double plain = luma_at(0);
+  harness.set("prompt", "much darker");
+  int at = 1;
+  for (; at < 400 && luma_at(at) > plain - 1e-9; ++at) {
+    g_usleep(5000);
+  }
+  ASSERT_LT(at, 400) << "it never came";
+  const double dark = luma_at(at + 4);
+  EXPECT_LT(dark, plain);
+  harness.set("prompt", "much brighter");
+  for (int i = 0; i < 300; ++i) {  // time stands still until it is there
+    EXPECT_NEAR(luma_at(at + 4 + 1e-4 * i), dark, 0.2);
+    g_usleep(10000);
+  }
+  std::vector<double> luma = {dark};
+  for (int i = 1; i <= kFrames + 4; ++i) {
+    luma.push_back(luma_at(at + 4 + i));
+  }
+  const double bright = luma.back();
+  EXPECT_GT(bright, plain + 3);
+  EXPECT_EQ(luma[kFrames + 1], bright);
+  for (std::size_t i = 1; i < luma.size(); ++i) {
+    EXPECT_LT(std::abs(luma[i] - luma[i - 1]), (bright - dark) / 4) << i;
+  }
+}
+
 // Without times, and where they go back as after a seek, no fade hangs.
 TEST(TextPrompt, ALookComesWhateverTheTimesAre) {
   for (const bool has_times : {false, true}) {

@@ -13,10 +13,14 @@ struct Codec {
   std::string quality = {};  // the quality's setting, with %d in its place; empty: it has none
   int worst = 0;             // quality goes from 0, the best, to this
   int usual = 0;
-  int most_bits = 0;        // of a sample
-  bool needs_even = false;  // 4:2:0 only where width and height are even
-  std::string coded;        // what comes behind the encoder, for the form that muxers take
-  std::string containers;   // the extensions of files that can hold it
+  int most_bits = 0;            // of a sample
+  bool needs_even = false;      // 4:2:0 only where width and height are even
+  bool says_colours = true;     // matrix, transfer and primaries, in the stream
+  bool says_mastering = false;  // HDR10's, in the stream
+  std::string unsaid = {};      // goes on with the settings where the input leaves its colours unsaid
+  std::string type;             // of coded frames
+  std::string coded;            // what comes behind the encoder, for the form that muxers take
+  std::string containers;       // the extensions of files that can hold it
 };
 
 // Throws Failure for a name that is none.
@@ -36,6 +40,9 @@ void check_audio(const std::string& output, const MediaFile& media);
 
 // Whether the output holds subtitles of this type as they are.
 bool holds_subtitles(const std::string& output, const std::string& type);
+
+// What the output does not say of the input's colours, a line for the user; empty: nothing.
+std::string lost_colours(const std::string& output, const Codec& codec, const MediaFile& media);
 
 // The element that writes `output`.
 std::string muxer_of(const std::string& output);

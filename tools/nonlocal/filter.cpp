@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "codec.h"
 #include "commands.h"
 #include "failure.h"
 #include "filter_files.h"
@@ -46,6 +47,12 @@ void warn_if_short(FilterReport& report, const FilterRequest& request, const Fil
                         request.job.input.c_str(), result.last_seconds, result.plan.media.seconds));
 }
 
+void warn_of_losses(FilterReport& report, const FilterRequest& request, const FilterResult& result) {
+  const std::string lost =
+      lost_colours(request.job.output, codec_named(request.job.codec), result.plan.media);
+  if (!lost.empty()) report.warn(lost);
+}
+
 // A report would stand among the frames: progress, and how it went, are on stderr.
 void run_between_programs(const FilterOptions& options, const FilterRequest& request) {
   if (options.as_json || request.resume || !request.picture.empty() || !request.reference.empty())
@@ -70,7 +77,10 @@ void filter_one(const FilterRequest& request, const FilePair& files, FilterRepor
   const bool of_pictures = is_of_pictures(files);
   const FilterResult result =
       of_pictures ? filter_picture_files(request, files, report) : run_filter(request, report);
-  if (!of_pictures) warn_if_short(report, request, result);
+  if (!of_pictures) {
+    warn_if_short(report, request, result);
+    warn_of_losses(report, request, result);
+  }
   report.end(request, result);
 }
 

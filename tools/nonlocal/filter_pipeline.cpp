@@ -55,13 +55,13 @@ void add_video(PipelineText& text, const FilterJob& job, const MediaFile& media)
     text.add("video/x-raw,format={Y444,Y444_10LE} !");
   if (!media.orientation.empty() && !says_orientation(job.output))
     text.add("videoflip video-direction=" + flip_of(media.orientation) + " ! videoconvert !");
-  text.add(encoder_of(codec, job.quality)).property("name", kEncoderName);
-  if (codec.name == "h264" && !media.mastering.empty())
-    text.property("option-string", x264_light_options(media));
   // Decoders fill in a guess where the input leaves its colours unsaid, which encoders and muxers would
   // write.
-  if (media.colour_unknown && codec.name == "h264")
-    text.add("insert-vui=false ! capssetter caps=video/x-h264,colorimetry=0:0:0:0");
+  const std::string unsaid = media.colour_unknown ? codec.unsaid : "";
+  text.add(encoder_of(codec, job.quality) + unsaid).property("name", kEncoderName);
+  if (codec.name == "h264" && !media.mastering.empty())
+    text.property("option-string", x264_light_options(media));
+  if (media.colour_unknown) text.add("! capssetter caps=" + codec.type + ",colorimetry=0:0:0:0");
   text.add("! " + codec.coded);
 }
 

@@ -63,6 +63,9 @@ FrameIndex index_frames(const std::string& path, const MediaFile& media,
   text.add("filesrc").property("location", path).add("! parsebin name=in");
   text.add("in. ! " + media.video_type + " ! fakesink name=frames sync=false");
   Pipeline pipeline(text.description());
+  if (media.is_matroska)
+    begin_segments_at_zero(
+        PadPtr{gst_element_get_static_pad(pipeline.element("frames").get(), "sink")}.get());
   Gatherer gatherer;
   pipeline.watch("frames", "sink", [&](GstPad* pad, GstBuffer* buffer) { gatherer.take(pad, buffer); });
   pipeline.play();

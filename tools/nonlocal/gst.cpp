@@ -162,6 +162,23 @@ GstClockTime stream_time(GstPad* pad, GstBuffer* buffer) {
   return gst_segment_to_stream_time(segment, GST_FORMAT_TIME, GST_BUFFER_PTS(buffer));
 }
 
+void begin_segments_at_zero(GstPad* pad) {
+  const auto widen = [](GstPad*, GstPadProbeInfo* info, gpointer) {
+    GstEvent* event = GST_PAD_PROBE_INFO_EVENT(info);
+    if (GST_EVENT_TYPE(event) != GST_EVENT_SEGMENT) return GST_PAD_PROBE_OK;
+    GstSegment segment;
+    gst_event_copy_segment(event, &segment);
+    const bool begins_late = segment.format == GST_FORMAT_TIME && segment.time == 0 && segment.start > 0;
+    if (!begins_late) return GST_PAD_PROBE_OK;
+    segment.start = 0;
+    GST_PAD_PROBE_INFO_DATA(info) = gst_event_new_segment(&segment);
+    gst_event_set_seqnum(GST_PAD_PROBE_INFO_EVENT(info), gst_event_get_seqnum(event));
+    gst_event_unref(event);
+    return GST_PAD_PROBE_OK;
+  };
+  gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM, widen, nullptr, nullptr);
+}
+
 void catch_interrupts() {
   interrupt_came = 0;
   struct sigaction action = {};

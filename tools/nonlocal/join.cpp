@@ -7,6 +7,7 @@
 #include <chrono>
 #include <thread>
 
+#include "coded_colours.h"
 #include "failure.h"
 #include "filter_pipeline.h"
 #include "gst.h"
@@ -77,6 +78,15 @@ std::vector<gint64> decoding_times(const std::vector<GstClockTime>& times) {
   return decoded;
 }
 
+// What the last frame must last longer so that all decoding takes as long as all showing: MP4's muxer writes
+// an edit list of that length, and players show nothing behind it. More than 0 where frames at the end are
+// farther apart than those at the beginning.
+gint64 lacking(const std::vector<GstClockTime>& shown, const std::vector<gint64>& decoded) {
+  if (shown.empty()) return 0;
+  const auto [first, last] = std::ranges::minmax(shown);
+  return std::max<gint64>(static_cast<gint64>(last - first) - (decoded.back() - decoded.front()), 0);
+}
+
 // Reads a segment's coded frames.
 class CodedFrames {
  public:
@@ -106,15 +116,18 @@ class JoinedFrames {
     segment_.start = kZero;
   }
 
-  void push(GstSample* coded, GstClockTime shown, gint64 decoded) {
+  // It lasts so much longer than it says.
+  void push(GstSample* coded, GstClockTime shown, gint64 decoded, gint64 longer) {
     GstCaps* caps = gst_sample_get_caps(coded);
     if (caps_ && !gst_caps_is_equal(caps, caps_.get()))
       throw Failure("segments are coded in different ways: " + description(caps) + ", before " +
                     description(caps_.get()));
     if (!caps_) caps_.reset(gst_caps_ref(caps));
     GstBuffer* buffer = gst_buffer_copy(gst_sample_get_buffer(coded));
+    write_colours(buffer, caps);
     GST_BUFFER_PTS(buffer) = kZero + shown;
     GST_BUFFER_DTS(buffer) = kZero + decoded;
+    if (GST_BUFFER_DURATION_IS_VALID(buffer)) GST_BUFFER_DURATION(buffer) += longer;
     const SamplePtr sample{gst_sample_new(buffer, caps, &segment_, nullptr)};
     gst_buffer_unref(buffer);
     gst_app_src_push_sample(GST_APP_SRC(source_.get()), sample.get());
@@ -150,6 +163,7 @@ void join(const Plan& plan, const WorkFolder& work, const std::filesystem::path&
   const std::vector<Part> parts = parts_of(plan, work, cut);
   const std::vector<GstClockTime> shown = checked_times(parts);
   const std::vector<gint64> decoded = decoding_times(shown);
+  const gint64 longer = muxer_of(path) == "matroskamux" ? 0 : lacking(shown, decoded);
   Pipeline pipeline(join_pipeline(plan.job, plan.media, path.string()).description());
   JoinedFrames joined(pipeline);
   pipeline.play();
@@ -159,7 +173,7 @@ void join(const Plan& plan, const WorkFolder& work, const std::filesystem::path&
     const size_t end = frame + part.report.times.size();
     for (SamplePtr sample; (sample = coded.next()); ++frame) {
       if (frame == end) fail(part, "has more frames than its report says");
-      joined.push(sample.get(), shown[frame], decoded[frame]);
+      joined.push(sample.get(), shown[frame], decoded[frame], frame + 1 == shown.size() ? longer : 0);
       tick(static_cast<int64_t>(frame));
     }
     if (frame != end) fail(part, "has fewer frames than its report says");

@@ -122,6 +122,16 @@ void take_video(MediaFile& media, GstDiscovererVideoInfo* video) {
   media.light_level = text_of(coded, "content-light-level");
 }
 
+bool is_matroska(GstDiscovererInfo* info) {
+  const std::unique_ptr<GstDiscovererStreamInfo, Releaser<g_object_unref>> whole{
+      gst_discoverer_info_get_stream_info(info)};
+  const CapsPtr caps = whole ? caps_of(whole.get()) : nullptr;
+  if (!caps) return false;
+  const GstStructure* container = gst_caps_get_structure(caps.get(), 0);
+  return gst_structure_has_name(container, "video/x-matroska") ||
+         gst_structure_has_name(container, "video/webm");
+}
+
 void take_audio(MediaFile& media, GstDiscovererStreamInfo* stream) {
   const CapsPtr caps = caps_of(stream);
   if (!caps) return;
@@ -139,6 +149,7 @@ MediaFile inspect(const std::string& path) {
   check_readable(path);
   const InfoPtr info = discover(path);
   MediaFile media;
+  media.is_matroska = is_matroska(info.get());
   for_each_stream(gst_discoverer_info_get_video_streams(info.get()), [&](GstDiscovererStreamInfo* stream) {
     const auto video = GST_DISCOVERER_VIDEO_INFO(stream);
     const bool wanted = media.video_type.empty() && !gst_discoverer_video_info_is_image(video);

@@ -13,6 +13,7 @@ struct AudioStream {
 };
 
 struct MediaFile {
+  bool is_matroska = false;
   std::string video_type;       // of the first video stream as coded: video/x-h264, image/jpeg, ...
   bool colour_unknown = false;  // the coded stream says nothing on its matrix, transfer and primaries
   int width = 0;

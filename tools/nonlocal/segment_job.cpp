@@ -72,6 +72,9 @@ std::optional<SegmentResult> run_once(const Plan& plan, const Segment& segment,
                                       bool jumps) {
   Pipeline pipeline(segment_pipeline(plan.job, plan.media, path.string()).description());
   write_plain_events_only(pipeline);
+  if (plan.media.is_matroska)
+    begin_segments_at_zero(
+        PadPtr{gst_element_get_static_pad(pipeline.element(kDecodedName).get(), "sink")}.get());
   SegmentGate gate(pipeline, segment, jumps);
   FrameWatch watch(pipeline, plan.job.chain, segment, wishes.watch);
   SegmentResult result;
