@@ -249,7 +249,7 @@ class ExactMapper {
   }
 
   // What a token's score is at a place, before the colour.
-  [[nodiscard]] HWY_INLINE V begin(const Head& h, int t, int lane) const {
+  [[nodiscard]] HWY_INLINE V begin(const Head& h, ptrdiff_t t, ptrdiff_t lane) const {
     const V constant = hn::Set(F(), h.constants[t]);
     return h.columns == nullptr ? constant : hn::Add(constant, hn::Load(F(), h.columns + t * kBlock + lane));
   }
@@ -329,21 +329,9 @@ class ExactMapper {
     V score[kCount][kWide];
     HWY_UNROLL(8)
     for (int r = 0; r < kCount; ++r) {
-      const V constant = hn::Set(F(), h.constants[t + r]);
       HWY_UNROLL(2)
       for (int v = 0; v < kWide; ++v) {
-        score[r][v] = constant;
-      }
-    }
-    if (h.columns != nullptr) {
-      const float* columns = h.columns + t * kBlock + lane;
-      HWY_UNROLL(8)
-      for (int r = 0; r < kCount; ++r) {
-        HWY_UNROLL(2)
-        for (int v = 0; v < kWide; ++v) {
-          const V column = hn::Load(F(), columns + r * kBlock + v * kFloatLanes);
-          score[r][v] = hn::Add(score[r][v], column);
-        }
+        score[r][v] = begin(h, t + r, lane + v * kFloatLanes);
       }
     }
     const float* keys = h.keys + t * depth;
