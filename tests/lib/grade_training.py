@@ -2,11 +2,12 @@
 """What the bundled model `grade` is trained with: grade_training.py TOKENIZER_IDS MODEL
 
 Its tokenizer is the library's, edits stay within range and leave alone what they should, tone curves rise, what is trained is
-the filter that the file describes, and the paraphrases of grade_prompts.jsonl are held out."""
+the filter that the file describes, a model's file is read as it was written, and the paraphrases of grade_prompts.jsonl are held out."""
 import random
 import struct
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 try:
@@ -24,8 +25,10 @@ import grade_sayings
 import safetensors
 from grade_edits import row
 from grade_contexts import WordNet
-from grade_grammar import Grammar
+from grade_grammar import Grammar, undone
+from grade_images import IMAGES
 from grade_phrases import PHRASES
+from grade_requests import COMBINED, REQUESTS
 from grade_scenes import ALL_LOOKS, STUFF_LOOKS
 from grade_tokenizer import Tokenizer
 
@@ -86,6 +89,28 @@ def check_model() -> None:
     assert (plain - model(ids, padding, colours, places)).abs().max() < 1e-5
 
 
+def check_file() -> None:
+    """A model's file gives back what training goes on from."""
+    torch.manual_seed(2)
+    tokenizer = Tokenizer([("a", "b"), ("ab", "c</w>")])
+    model = grade_model.Grade(len(tokenizer))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.safetensors"
+        grade_model.save(model, path, tokenizer.to_json(), ["warm"], {"name": "model"})
+        weights, merges, metadata = grade_model.load(path)
+    assert merges == tokenizer.merges and metadata["words"] == "warm"
+    assert weights.keys() == model.state_dict().keys()
+    assert all(torch.equal(weights[name], value.half().float()) for name, value in model.state_dict().items())
+
+
+def check_undone() -> None:
+    """What is against a look moves colours back, and brings colour where the look has none."""
+    warm, grey = undone([row(exposure=-0.5, temperature=0.2)])[0], undone([row(mono=1.0, fade=0.05)])[0]
+    column = {name: i for name, i in grade_edits.COLUMNS.items()}
+    assert warm[column["exposure"]] > 0 and warm[column["temperature"]] < 0
+    assert grey[column["mono"]] == grey[column["fade"]] == 0 and grey[column["saturation"]] > 0 and grey[column["contrast"]] > 0
+
+
 def tellings(saying: str) -> list[str]:
     """With all of its alternatives, see grade_sayings.py."""
     found = re.search(r"\(([^()]*)\)", saying)
@@ -99,7 +124,8 @@ def check_held_out() -> None:
     held_out = {entry["prompt"].lower() for entry in entries if entry["kind"] == "paraphrase"}
     assert len(held_out) >= 80
     sayings = [s for table in (names for name, names in vars(grade_sayings).items() if name.isupper()) for s in table if isinstance(s, str)]
-    names = [name for names, _ in ALL_LOOKS + PHRASES + grade_sayings.MORE_PHRASES for name in names] + sayings + [name for _, names, _ in STUFF_LOOKS for name in names]
+    names = [name for names, _ in ALL_LOOKS + PHRASES + grade_sayings.MORE_PHRASES + REQUESTS for name in names] + sayings + [name for _, names, _ in STUFF_LOOKS for name in names]
+    names += [image for images in IMAGES.values() for image in images] + [sentence for sentence, _ in COMBINED]
     for part in (part.strip() for name in names for text in tellings(name) for part in re.split(r"\{\w+\}", text)):
         assert len(part.split()) < 3 or part in EVERYDAY or not any(part in prompt for prompt in held_out), part
     grammar = Grammar(random.Random(5), OTHER_WORDS, typos=0.0, wordnet=WordNet(WORDNET) if WORDNET.is_dir() else None)
@@ -111,3 +137,5 @@ check_edits()
 check_curves()
 check_held_out()
 check_model()
+check_file()
+check_undone()

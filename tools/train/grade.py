@@ -6,6 +6,7 @@ random ones, and greys. A sentence's loss is the length of its error over the le
 as large ones. It is stopped and resumed at any time: --resume continues from the checkpoint."""
 import argparse
 import random
+import re
 import time
 from collections import Counter
 from pathlib import Path
@@ -13,17 +14,18 @@ from pathlib import Path
 import cv2
 import numpy as np
 import torch
+import torch.distributed as dist
 from torch import Tensor
 
 import grade_edits
 import grade_model
 import grade_off_topic
 from grade_contexts import WordNet
-from grade_grammar import Grammar, known_words, meaningful_words
+from grade_grammar import Grammar, known_words, meaningful_words, usual_words
 from grade_tokenizer import Tokenizer, learn_merges, words_of
 from samples import KODAK_IN_LIVE1
 
-VOCABULARY = 3072
+VOCABULARY = 5120
 # The loss of a sentence, to begin with, and at last. What its error is divided by where nothing is to change, as a root mean
 # square over colours; and up to where errors, over the size of the edit, are squared. With the last ones at once the median of all
 # instructions, which is to do nothing, is learned first, and nothing else for long.
@@ -43,6 +45,15 @@ def learn_tokenizer(dictionary: list[str], wordnet: WordNet, seed: int) -> Token
 def with_other_pieces(embedding: Tensor, old: Tokenizer, new: Tokenizer) -> Tensor:
     """A piece begins as the mean of what it was made of."""
     return torch.stack([embedding[old.of_piece(piece)].mean(0) for piece in new.ids])
+
+
+def begun_from(path: Path) -> dict:
+    """What --resume would find, as far as a model's file tells it."""
+    weights, merges, metadata = grade_model.load(path)
+    steps = int(metadata["training"].split()[0])
+    minutes = float(re.search(r"([\d.]+) min", metadata["last_report"])[1])
+    return {"model": weights, "average": {name: t.clone() for name, t in weights.items()}, "merges": merges, "steps": steps, "seconds": 60 * minutes,
+            "history": [metadata["last_report"]]}
 
 
 class Colours:
@@ -96,10 +107,11 @@ class Training:
         self.options = options
         torch.manual_seed(options.seed)
         torch.set_num_threads(options.threads)
-        self.words = known_words()
+        usual = usual_words()
+        self.words = sorted(known_words(), key=lambda word: (word not in usual, word))
         dictionary = grade_off_topic.other_words(options.dictionary, options.wordnet, meaningful_words())
         wordnet = WordNet(options.wordnet)
-        state = torch.load(options.resume) if options.resume else {}
+        state = torch.load(options.resume) if options.resume else begun_from(options.weights) if options.weights else {}
         is_known = state and not options.new_tokens
         self.tokenizer = Tokenizer(state["merges"]) if is_known else learn_tokenizer(dictionary, wordnet, 1)
         self.model, self.probes = grade_model.Grade(len(self.tokenizer)), grade_model.Probes()
@@ -111,19 +123,20 @@ class Training:
         self.average = {name: t.clone() for name, t in self.model.state_dict().items()}  # over the last steps
         self.steps, self.seconds, self.history, self.waiting = 0, 0.0, [], []
         if state:
-            if is_known:
+            if is_known and "optimizer" in state:
                 self.optimizer.load_state_dict(state["optimizer"])
                 for group in self.optimizer.param_groups:
                     group["foreach"] = True
                 self.probes.load_state_dict(state["probes"])
-            else:
+            elif not is_known:
                 for weights in (state["model"], state["average"]):
                     weights[EMBEDDING] = with_other_pieces(weights[EMBEDDING], Tokenizer(state["merges"]), self.tokenizer)
             self.model.load_state_dict(state["model"])
             self.average, self.steps, self.seconds, self.history = (state[k] for k in ("average", "steps", "seconds", "history"))
         self.first_step = self.steps
-        self.grammar = Grammar(random.Random(options.seed + self.steps), dictionary, wordnet=wordnet)
-        self.colours = Colours(options.data, options.seed + self.steps)
+        seed = options.seed + self.steps + 7919 * options.rank
+        self.grammar = Grammar(random.Random(seed), dictionary, wordnet=wordnet)
+        self.colours = Colours(options.data, seed)
 
     def batch(self) -> tuple[list[list[int]], list[list[list[float]]]]:
         """Sentences of like length, eight groups of them in turn."""
@@ -161,6 +174,7 @@ class Training:
         filtered, told = losses(out, target, colours, *how), losses(self.probes(encoded, padding), probed_target, probed, *how)
         self.optimizer.zero_grad(set_to_none=True)
         (filtered.mean() + PROBES_SHARE * told.mean()).backward()
+        self.share_gradients()
         # One batch in tens of thousands has no gradient that is a number, and would be the end of all weights.
         if torch.isfinite(torch.nn.utils.clip_grad_norm_(self.model.parameters(), 20.0)):
             self.optimizer.step()
@@ -169,6 +183,24 @@ class Training:
         nothing = torch.tensor([not e for e in edits[half]])
         errors = losses(out.detach(), target, colours, 0.025, 0.2)
         return float(errors[~nothing].mean()), float(errors[nothing].mean())
+
+    def share_gradients(self) -> None:
+        """Of several processes, each with sentences of its own: the mean."""
+        if not dist.is_initialized():
+            return
+        gradients = [p.grad for p in (*self.model.parameters(), *self.probes.parameters())]
+        together = torch.cat([g.flatten() for g in gradients])
+        dist.all_reduce(together)
+        together /= dist.get_world_size()
+        for gradient, mean in zip(gradients, together.split([g.numel() for g in gradients])):
+            gradient.copy_(mean.view_as(gradient))
+
+    def agree(self) -> None:
+        """The first process's time tells all of them the rate and the end."""
+        if dist.is_initialized():
+            seconds = torch.tensor([self.seconds], dtype=torch.float64)
+            dist.broadcast(seconds, 0)
+            self.seconds = float(seconds)
 
     @torch.no_grad()
     def follow(self) -> None:
@@ -207,7 +239,7 @@ class Training:
         partial.replace(o.out.with_suffix(".checkpoint"))
         averaged = grade_model.Grade(len(self.tokenizer))
         averaged.load_state_dict(self.average)
-        grade_model.save(averaged, o.out, self.tokenizer.to_json(), sorted(self.words), self.provenance())
+        grade_model.save(averaged, o.out, self.tokenizer.to_json(), self.words, self.provenance())
 
     def provenance(self) -> dict[str, str]:
         o = self.options
@@ -217,21 +249,31 @@ class Training:
             "trained_by": "tools/train/grade.py",
             "trained_on": "instructions of tools/train/grade_grammar.py, words of Debian's wamerican that mean nothing here, colours of McMaster, Set14, "
             "LIVE1 without the Kodak set's photographs",
-            "training": f"{self.steps} steps of {o.sentences} sentences of {o.colours} colours, AdamW from {o.rate:g}, seed {o.seed}, weights averaged",
+            "training": f"{self.steps} steps of {o.processes * o.sentences} sentences of {o.colours} colours, AdamW from {o.rate:g}, seed {o.seed}, weights averaged",
             "last_report": self.history[-1] if self.history else "",
         }
 
     def run(self) -> None:
         found, last_report = [], self.seconds
-        while self.progress() < 1:
+        while True:
+            self.agree()
+            if self.progress() >= 1:
+                break
             before = time.monotonic()
             found.append(self.step())
             self.seconds += time.monotonic() - before
-            if self.seconds - last_report > 60 * self.options.report:
+            if self.seconds - last_report > 60 * self.options.report and self.options.rank == 0:
                 self.report(found)
                 found, last_report = [], self.seconds
-        if found:
+        if found and self.options.rank == 0:
             self.report(found)
+
+
+def train(rank: int, options: argparse.Namespace) -> None:
+    options.rank = rank
+    if options.processes > 1:
+        dist.init_process_group("gloo", init_method=f"file://{options.out.resolve()}.processes", rank=rank, world_size=options.processes)
+    Training(options).run()
 
 
 if __name__ == "__main__":
@@ -255,4 +297,11 @@ if __name__ == "__main__":
     parser.add_argument("--broken", type=float, default=0.22, help="share of instructions whose words are cut at random")
     parser.add_argument("--new-tokens", action="store_true", help="learn the tokenizer again, for an extended grammar")
     parser.add_argument("--resume", type=Path, metavar="FILE.checkpoint")
-    Training(parser.parse_args()).run()
+    parser.add_argument("--weights", type=Path, metavar="FILE.safetensors", help="of a model to begin with, where no checkpoint is left: its readout and AdamW's memory begin anew")
+    parser.add_argument("--processes", type=int, default=1, help="that share the work, each with --sentences of its own a step")
+    options = parser.parse_args()
+    if options.processes == 1:
+        train(0, options)
+    else:
+        options.out.with_name(f"{options.out.name}.processes").unlink(missing_ok=True)  # where they meet
+        torch.multiprocessing.spawn(train, (options,), options.processes)

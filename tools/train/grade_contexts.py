@@ -43,10 +43,16 @@ NOTHING_THERE = [  # complaints and wishes of other matters
     "can i have a {t}", "do you have a {t} for {who}", "the {t} report is due on {day}", "{who} lost the {t} on the way to the {t}", "is {who} at the {t}", "call {who} {when}", "buy {ts} for {who}", "where is the nearest {t}", "let's go to the {t}", "i have to feed the {t}", "the {t} is late"]
 OF_STUFF = ["buy {x}", "how do i cook {x}", "{who} ran out of {x}", "i am allergic to {x}", "{x} with {ts}", "who ate {x}", "{x} and {ts} for lunch", "a pound of {x}", "{who} bought {x}", "{who} sells {x}", "the price of {x}", "a recipe for {x}", "{who} has {x}", "{x} on {day}", "where can i buy {x}", "a truck full of {x}",
             "is there {x} in the {t}", "{who} brought {x} {when}", "the history of {x}", "{x} in a {t}", "a {t} for {x}", "{who} knows all about {x}", "{who} ordered {x} and a {t}", "can i have {x}"]  # which means a colour where its colour is spoken of
+TOGETHER = [  # two or three things of one scene; what each is alone may be nothing
+    "{x} and {y}", "{x}, {y}", "{x}, {y} and {z}", "{x}, {y}, {z}", "{x} with {y}", "{x} in the {y}", "{x} by the {y}", "{x} near {y}", "{x} on the {y}", "{x} of {y}", "{x} over {y}", "{x} behind {y}", "{x} {ing} in the {y}",
+    "{x} crossing the {y}", "{x} before {y}", "{x} after {y}", "{x} between {y} and {z}", "{x} like {y}", "{x} full of {y}", "{x} {when}, and {y}", "{they} {ing} between {x} and {y}", "{who} with {x} and {y}", "{who} {ing} by the {x} with {y}",
+    "a {t} with {x} and {y}", "the {t}, {x} and {y}", "{x}, {y} and a {t}", "{x} at the {t}, {y} in the {t}", "{they} {ing} among {x} and {y}", "from {x} to {y}", "{x} meets {y}", "{x} under {y}", "somewhere between {x} and {y}", "{who} dreams of {x} and {y}",
+    "{x} where {who} saw {y}", "as {a} as {x} and {y}", "the {a} {x} of the {y}", "{x} in {y}", "{x} at {y}", "we had {x}, {y} and {z}", "there are {x} and {y}", "{x} everywhere and {y}", "a {x} in front of the {y}", "a {x} on a {y}", "the {x} and the {y}", "no {t} but {x} and {y}",
+    "think of {x}, think of {y}", "it has something of {x} and {y}", "first {x} and then {y}", "{x} through the {y}", "{x} next to {y}", "{x} inside the {y}", "{who} tells {they} about {x} and {y}"]
 FRAMES = ["{who} thinks {x}", "{who} says {x}", "{x}, says {who}", "{x}, as {who} says", "i think {x}", "i'd say {x}", "honestly, {x}", "{x} because of the {t}", "{x}, the {t} deserves it", "{x} for the {t}", "{who} asked me: {x}", "{x} when i look at it on my {t}", "well, {x}", "{x} for {who}", "{x} so that {who} likes it", "{x}, {when} it was so",
           "{x}, if you ask {who}", "in my opinion {x}", "hmm, {x}", "sorry, {x}", "{x}, my {t}", "actually {x}", "{who} wrote: {x}", "i saw the {t} and thought {x}", "{x} i think", "{x} as far as {who} can tell", "it is for the {t}: {x}", "{x}, don't you think", "{x}, {who} agrees", "my {t} and me: {x}"]
 
-WORDS = [*PEOPLE, *SEVERAL, *DOING, *DAYS, *WHEN, *THE, *BARE, *WHERE, *ADJECTIVES, *FRAMES]  # that are learned to mean nothing
+WORDS = [*PEOPLE, *SEVERAL, *DOING, *DAYS, *WHEN, *THE, *BARE, *WHERE, *ADJECTIVES, *TOGETHER, *FRAMES]  # that are learned to mean nothing
 
 
 # Places of pictures, and what has a hue, where a story is told rather than a picture graded.
@@ -86,6 +92,12 @@ class Contexts:
             name, kind = plural(name), "name"
         return self.filled(self.rng.choice({"noun": THE, "where": WHERE, "adjective": ADJECTIVES, "name": BARE}[kind]), name)
 
+    def together(self, names: list[str]) -> str:
+        """Around two or three names."""
+        forms = [form for form in TOGETHER if ("{z}" in form) == (len(names) > 2)]
+        parts = dict(zip("xyz", names))
+        return self.filled(re.sub(r"\{([xyz])\}", lambda found: parts[found[1]], self.rng.choice(forms)))
+
     def of_nothing(self) -> str:
         """The same sentences, and others, where nothing in particular is meant."""
         r = self.rng
@@ -94,6 +106,8 @@ class Contexts:
             return self.around(r.choice(SCENERY), "where")
         if kind < 0.14:
             return self.filled(r.choice(OF_STUFF), r.choice(self.stuff))
+        if kind < 0.24:
+            return self.together([self.word(r.choice(("t", "ts"))) for _ in range(r.choice((2, 2, 3)))])
         if kind < 0.42:
             return self.around(self.word("t"), "noun")
         if kind < 0.52:
@@ -118,14 +132,17 @@ def plural(noun: str) -> str:
 
 
 class WordNet:
-    """How often words were met as nouns, verbs and adjectives in the texts that WordNet's senses were counted in."""
+    """How often words were met as nouns, verbs and adjectives in the texts that WordNet's senses were counted in; how many senses they have."""
 
     def __init__(self, folder: Path):
         self.counts: dict[str, dict[str, int]] = {}
+        self.senses: dict[str, int] = {}
         for kind in ("noun", "verb", "adj"):
             for line in (folder / f"index.{kind}").read_text().splitlines():
                 if not line.startswith("  "):  # the licence
-                    self.counts.setdefault(line.split(" ", 1)[0], {})[kind] = 0
+                    word, _, senses, _ = line.split(" ", 3)
+                    self.counts.setdefault(word, {})[kind] = 0
+                    self.senses[word] = self.senses.get(word, 0) + int(senses)
         for line in (folder / "cntlist.rev").read_text().splitlines():
             key, _, count = line.split(" ")
             word, sense = key.split("%")

@@ -12,12 +12,14 @@ import grade_contexts
 import grade_edits
 import grade_sayings
 from grade_contexts import WordNet
-from grade_edits import row, scaled
+from grade_edits import COLUMNS, row, scaled
+from grade_images import IMAGES
 from grade_off_topic import PLAIN, OffTopic
 from grade_phrases import NAMED_LOOKS, PHRASES
+from grade_requests import COMBINED, REQUESTS
 from grade_sayings import told
-from grade_scenes import ALL_LOOKS, STORYLESS, STUFF_LOOKS
-from grade_words import ADJECTIVES, COLOURS, COMPARATIVES, CONCEPTS, HOW_MUCH, HUES, KINDS, PICTURES, REGIONS, hue, tint, words
+from grade_scenes import ALL_LOOKS, STORYLESS, STORYLESS_LOOKS, STUFF_LOOKS
+from grade_words import ADJECTIVES, COLOURS, COMPARATIVES, CONCEPTS, HOW_MUCH, HUES, KINDS, PICTURES, REGIONS, away_from, hue, tint, words
 
 Edits = list[list[float]]
 Clause = tuple[str, Edits]
@@ -27,6 +29,7 @@ COLOUR_NAMES = {" ".join(entry.split()[:-1]): entry.split()[-1] for entry in wor
 NAMES = {name for names, _ in ALL_LOOKS for name in names} | COLOUR_NAMES.keys()
 EDITS_BY_NAME = {names[0]: edits for names, edits in ALL_LOOKS}
 USUAL_NAMES = {names[0]: len(names) for names, _ in NAMED_LOOKS}  # how many of a look's names are asked for most often, the first ones
+REQUEST_WEIGHTS = [len(requests) ** 0.5 for requests, _ in REQUESTS]
 PLAIN_COLOURS = words("red, green, blue, yellow, orange, purple, pink, magenta, cyan, teal, turquoise, brown, violet, gold, golden")
 DEEP = row(exposure=-0.55, saturation=0.4)
 SEPARATORS = [", ", ", ", ", ", " and ", " and ", ", and ", " then ", ", then ", " but ", ", but ", " with ", "; ", " plus ", " & ", ". ", " also ",
@@ -160,6 +163,27 @@ NEIGHBOURS = {c: near for c, near in zip("qwertyuiopasdfghjklzxcvbnm", "wa qeas 
                                          "xas zcsd xvdf cbfg vngh bmhj njk".split())}
 
 
+LOOKS_LIKE_FORMS = ["it looks like {l}", "this looks like {l}", "it feels like {l}", "too much {l}", "this is too {l}", "it is too {l}", "why does it look like {l}", "everybody looks like {l}", "they look like {l}", "it reminds {who} of {l}", "it looks as in {l}",
+                    "the {p} looks like {l}", "right now it is {l}", "at the moment it looks like {l}", "it has become {l}", "it came out like {l}", "it looks a bit like {l}", "it seems {l}", "{who} says it looks like {l}", "i don't want {l}", "it is all {l}", "looks {l}", "feels {l}"]
+CURES = [", fix it", ", fix that", ", please fix", ", take that away", ", help", ", save it", ", rescue it", ", cure it", ", undo that", ", correct that", ", make it look normal", ", make it normal again", ", get rid of that", ", can you change that", ", i want the opposite", ", the opposite please",
+         ", which is wrong", ", do something about it", ", that must change", ", bring it back to normal", ", repair it", ", tone it down", ", make it natural"]
+WISH_FORMS = [", make it {a}", ", i want it {a}", ", it should be {a}", ", turn it {a}", ", can it be {a}", ", please make it {a}", ", it must get {a}", " but should be {a}", " but i want it {a}", ", go {a} instead", ", make it {a} instead"]
+NEGATIONS = set("not no never without don't dont isn't can't won't less off out too but nothing nobody".split())
+MANY_SENSES = 6  # of a word that by itself does not say what a story is about
+UNDONE = 0.7  # how much of a look is taken back where it is complained of
+
+
+def undone(edits: Edits) -> Edits:
+    """Against what a look has done, as far as that can be: colour that is lost comes back a little."""
+    opposite = [scaled(edit, -UNDONE) for edit in edits]
+    for edit in opposite:
+        lost, fade = (-edit[COLUMNS[name]] for name in ("mono", "fade"))
+        edit[COLUMNS["mono"]] = edit[COLUMNS["fade"]] = 0.0
+        edit[COLUMNS["saturation"]] += lost
+        edit[COLUMNS["contrast"]] += 4 * fade
+    return opposite
+
+
 class Grammar:
     def __init__(self, rng: random.Random, other_words: list[str], off_topic: float = 0.2, typos: float = 0.2, wordnet: WordNet | None = None):
         """Without WordNet stories have fewer words, and names of looks go into the same ones."""
@@ -170,6 +194,7 @@ class Grammar:
         asked_for = NAMES | {name.removeprefix("a ").removeprefix("an ") for name in stuff}
         self.other = OffTopic(rng, other_words, asked_for, wordnet.common(other_words) if wordnet else {}, sorted(stuff - NAMES))
         self.stories = self.other.contexts
+        self.storyless = STORYLESS | ({name for name in NAMES if wordnet.senses.get(name, 0) >= MANY_SENSES} if wordnet else set())
         self.kinds = {name: wordnet.kind_of(name) if wordnet else "name" for name in asked_for}
 
     def sentence(self) -> Clause:
@@ -210,8 +235,7 @@ class Grammar:
             name, colour = self.some_colour()
             if r.random() < 0.5:
                 return name, [row(**tint(colour))]
-            away = {key: -0.5 * amount for key, amount in tint(colour).items() if key != "exposure"}
-            return r.choice(("less ", "no ", "less ", "not so ", "too ")) + name, [row(**away), row(saturation=-0.6, **hue(colour))]
+            return r.choice(("less ", "no ", "less ", "not so ", "too ")) + name, away_from(colour)
         concept = self.some_concept()
         if kind < 0.63:
             return self.fill(r.choice(("not {c}", "not {a}", "don't {v} it", "don't make it {c}", "never {v} it")), c=self.comparative_of(concept), a=r.choice(concept.adjectives), v=r.choice(concept.verbs)), []
@@ -223,6 +247,10 @@ class Grammar:
     def story(self) -> Clause:
         """ "a stranger waiting in the moonlight": what a look is to be like, in a sentence of words that mean nothing here."""
         r = self.rng
+        if r.random() < 0.35:
+            names, edits = self.look()
+            if names[0] not in STORYLESS_LOOKS:
+                return self.stories.together(r.sample(names, r.choice((2, 2, 3)))), edits
         name, edits = self.some_scene()
         kind = r.random()
         if kind < 0.1:
@@ -241,8 +269,9 @@ class Grammar:
 
     def clause(self) -> Clause:
         kinds = (self.of_concept, self.of_colour, self.of_look, self.of_region, self.of_colour_region, self.stacked, self.nothing, self.keep_hue, self.of_phrase,
-                 self.everything_but, self.gradient, self.by_number, self.rather, self.coordinated, self.contrary, self.of_stuff, self.by_verb)
-        return self.rng.choices(kinds, (24, 13, 20, 23, 9, 8, 4, 1.5, 25, 1.5, 13, 2.5, 2, 6, 4, 5, 2))[0]()
+                 self.everything_but, self.gradient, self.by_number, self.rather, self.coordinated, self.contrary, self.of_stuff, self.by_verb, self.of_image, self.of_request,
+                 self.combined, self.complaint)
+        return self.rng.choices(kinds, (24, 13, 20, 23, 9, 8, 4, 1.5, 18, 1.5, 13, 2.5, 2, 9, 4, 5, 2, 24, 24, 5, 7))[0]()
 
     # ---- parts
 
@@ -280,15 +309,18 @@ class Grammar:
         r = self.rng
         return f"more {r.choice(concept.adjectives)}" if r.random() < 0.2 else r.choice(concept.comparatives)
 
+    def look(self) -> tuple[list[str], Edits]:
+        return self.rng.choices(ALL_LOOKS, cum_weights=LOOK_WEIGHTS)[0]
+
     def some_look(self) -> Clause:
-        names, edits = self.rng.choices(ALL_LOOKS, cum_weights=LOOK_WEIGHTS)[0]
+        names, edits = self.look()
         usual = USUAL_NAMES.get(names[0])
-        return self.rng.choice(names[: self.rng.choice((6, usual, usual, None))]), edits
+        return self.rng.choice(names[: self.rng.choice((6, usual, None, None))]), edits
 
     def some_scene(self) -> Clause:
         """A look that a story may be told around."""
         name, edits = self.some_look()
-        return (name, edits) if name not in STORYLESS else self.some_scene()
+        return (name, edits) if name not in self.storyless else self.some_scene()
 
     def adjective_of(self, concept, how: str) -> str:
         return how + self.rng.choice(concept.adjectives)
@@ -359,8 +391,7 @@ class Grammar:
                 text, factor = self.measured(name)
         else:
             text, factor = self.with_amount(self.fill(r.choice(COLOUR_LESS_FORMS), o=name), False) if r.random() < 0.55 else (self.cast(name), 1.0)
-            away = {key: -0.5 * amount for key, amount in tint(colour).items() if key != "exposure"}
-            more = [row(**away), row(saturation=-0.6, **hue(colour))]
+            more = away_from(colour)
         return text, [scaled(e, factor) for e in more]
 
     def cast(self, colour: str) -> str:
@@ -370,6 +401,39 @@ class Grammar:
             return self.fill(told(r.choice(grade_sayings.COLOUR_COMPLAINTS), r), o=colour)
         form = f"{r.choice(grade_sayings.WHO_CAST)} {r.choice(grade_sayings.CASTS)}{r.choice(grade_sayings.WHERE_CAST)}{r.choice(grade_sayings.UNDO)}"
         return self.fill(form, o=colour)
+
+    def of_image(self) -> Clause:
+        """ "a row of boats turning to copper as the day ends" """
+        name, images = self.rng.choice(list(IMAGES.items()))
+        return self.shortened(self.rng.choice(images)), EDITS_BY_NAME[name]
+
+    def of_request(self) -> Clause:
+        requests, edits = self.rng.choices(REQUESTS, REQUEST_WEIGHTS)[0]
+        return self.shortened(self.rng.choice(requests)), edits
+
+    def combined(self) -> Clause:
+        return self.rng.choice(COMBINED)
+
+    def shortened(self, sentence: str) -> str:
+        """At times without a word or two, so that it is not known by all of them together."""
+        r = self.rng
+        parts = sentence.split(" ")
+        if len(parts) < 6 or r.random() < 0.6:
+            return sentence
+        left_out = r.sample(range(len(parts)), r.choice((1, 1, 2)))
+        return " ".join(part for i, part in enumerate(parts) if i not in left_out or part in NEGATIONS)
+
+    def complaint(self) -> Clause:
+        """ "it looks like a hospital, make it cosy": what it looks like is not asked for."""
+        r = self.rng
+        name, look = self.some_look()
+        text = self.fill(r.choice(LOOKS_LIKE_FORMS), l=name)
+        if r.random() < 0.35:
+            return text + r.choice(CURES), undone(look)
+        concept, (second, more) = self.some_concept(), self.some_look()
+        wish, edits = r.choice(((r.choice(WISH_FORMS).format(a=self.comparative_of(concept)), concept.more), (r.choice(WISH_FORMS).format(a=r.choice(concept.adjectives)), concept.more),
+                                (f", give it {r.choice(('some', 'more', 'a bit of'))} {r.choice(concept.nouns)}", concept.more), (r.choice(WISH_FORMS[:4]).format(a=second), more)))
+        return text + wish, edits
 
     def of_stuff(self) -> Clause:
         colour, names, edits = self.rng.choice(STUFF_LOOKS)
@@ -655,7 +719,16 @@ class Grammar:
 
 def known_words() -> set[str]:
     """All words that instructions are made of, those of the stories around them too."""
-    return meaningful_words() | set(letters_of([*grade_contexts.WORDS, *PLAIN]))
+    told = [sentence for _, images in IMAGES.items() for sentence in images] + [sentence for requests, _ in REQUESTS for sentence in requests]
+    return meaningful_words() | set(letters_of([*grade_contexts.WORDS, *PLAIN, *told, *(sentence for sentence, _ in COMBINED)]))
+
+
+def usual_words() -> set[str]:
+    """Those of them that most instructions are made of: what a misspelt word was more likely to be."""
+    texts = [COLOURS, *HUES.values(), *REGIONS.values(), *HOW_MUCH.values(), *KINDS, *COMPARATIVES.values(), *(names[0] for names, _ in ALL_LOOKS)]
+    for concept in CONCEPTS:
+        texts += concept.adjectives + concept.comparatives + concept.verbs + concept.nouns
+    return set(letters_of(texts))
 
 
 def letters_of(texts: Iterable[str]) -> list[str]:

@@ -164,3 +164,11 @@ def save(model: Grade, path: Path, tokenizer: str, words: list[str], metadata: d
              "frequencies": str(f.frequencies), "config": json.dumps(config), "tokenizer": tokenizer, "words": " ".join(words)}
     tensors = {name.removeprefix("filter."): t.detach().half().contiguous().numpy() for name, t in model.state_dict().items()}
     safetensors.save(path, tensors, known | metadata)
+
+
+def load(path: Path) -> tuple[dict[str, Tensor], list[tuple[str, str]], dict[str, str]]:
+    """A saved model's weights by their names in Grade, its tokenizer's merges, its metadata."""
+    tensors, metadata = safetensors.load(path)
+    names = {name.removeprefix("filter."): name for name in Grade(1).state_dict()}
+    merges = [tuple(pair.split(" ")) for pair in json.loads(metadata["tokenizer"])["model"]["merges"]]
+    return {names[name]: torch.from_numpy(t.astype("float32")) for name, t in tensors.items()}, merges, metadata

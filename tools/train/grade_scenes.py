@@ -4,6 +4,7 @@ The suites' paraphrases are held out (grade_phrases.py)."""
 from grade_edits import row
 from grade_phrases import NAMED_LOOKS, named
 from grade_words import tint, words
+from grade_world import LOOKS_OF_THEIR_OWN, MORE_SCENES, MORE_STUFF
 
 SCENES = {  # more names of looks, by their first names; sentences are told around them
     "sunset": "the sun sinking into the sea, the sun slipping away, the sun dropping behind the hills, a drink at sundown, vineyard at sunset, the last hour of sunlight, sunset over the bay, sundowner, burning horizon, evening over santorini, "
@@ -162,6 +163,7 @@ AMBIGUOUS = set(words("""2001, 300, acid, afternoon, ai, alarm, ale, alien, alie
     seven, sheriff, showers, sick, silence, silent, silk, sleepy, sleet, slick, smile, smoke, soil, soul, souls, space, spain, sparks, sparrow,
     spiders, spies, spirit, spirits, spook, spy, stable, stables, stake, stars, steel, still, stove, street, study, subway, summit, surf, surgery,
     swan, swans, sweet, swim, swimming, tech, technology, tender, tense, the ring, the road, the wire, tiffany, tiger, tigers, toad, torch, tough,
+    drill, nails, crane, tablets, patient, dealer, king, queen, crown, cheese, soup, trial, prayer, hope, blade, couple, tin, foam, loss, strange, bud, rabbits, fish, sail, lead, zinc, ore, chrome, mercury, gem, cotton, wool, mint, boa, polo, peak, shingle, maine, kent, noon, sun, glare, spectrum, cruise, resort, belle, genie, glitch, animation, scroll, gospel, slog,
     toys, traffic, trailer, trinity, truckers, tunnel, turner, typewriter, ufo, vault, venice, victory, vigil, vine, vines, violin, virus, void, wake,
     wales, walnut, war, ward, warning, wasted, waterfall, webcam, wet, wicked, winner, winning, witch, wolf, wonder, wood, wooden, worn, wren, yacht"""))
 
@@ -182,8 +184,8 @@ STUFF = {  # what has a colour, by the colour: "like obsidian", "as yellow as br
     "pink f070a8": "cotton candy, candy floss, bubblegum, bubble gum, a flamingo, flamingos, a pig, piglets, cherry blossom, peonies, roses, rose petals, rose water, rosé wine, pink champagne, strawberry ice cream, strawberry milk, grapefruit, pink grapefruit, watermelon, ham, prawns, shrimps, salmon sushi, a ballet shoe, marshmallows, rose quartz, coral, himalayan salt, a baby's cheeks, raspberry sorbet, rhubarb, turkish delight, cyclamen, carnations",
 }
 STUFF_EDITS = {"black": [row(exposure=-1.1, saturation=-0.2)], "white": [row(exposure=0.6, saturation=-0.5, fade=0.03)], "grey": [row(saturation=-1.1)]}
-STUFF_LOOKS = [(colour.rsplit(" ", 1)[0], words(names), STUFF_EDITS.get(colour) or [row(**tint(colour.split(" ")[-1]))]) for colour, names in STUFF.items()]
+STUFF_LOOKS = [(colour.rsplit(" ", 1)[0], words(names) + words(MORE_STUFF.get(colour, "")), STUFF_EDITS.get(colour) or [row(**tint(colour.split(" ")[-1]))]) for colour, names in STUFF.items()]
 
-ALL_LOOKS = named(NAMED_LOOKS, SCENES) + NEW_SCENES
+ALL_LOOKS = named(named(NAMED_LOOKS, SCENES) + NEW_SCENES, MORE_SCENES) + LOOKS_OF_THEIR_OWN
 # No story is told around names of what is no scene, nor around those that mean nothing there: "the factory opens in july".
 STORYLESS = AMBIGUOUS | {name for names, _ in ALL_LOOKS if names[0] in STORYLESS_LOOKS for name in names}

@@ -156,6 +156,12 @@ def hue(colour: str, others: bool = False) -> dict[str, float]:
     return {"hue": -1.0 if others else 1.0, "hue_a": a / chroma, "hue_b": b / chroma}
 
 
+def away_from(colour: str) -> list[list[float]]:
+    """ "less orange": its cast is taken off, and what is orange gets paler."""
+    opposite = {name: -0.5 * amount for name, amount in tint(colour).items() if name != "exposure"}
+    return [row(**opposite), row(saturation=-0.6, **hue(colour))]
+
+
 def split(dark: str, light: str, amount: float = 0.05) -> dict[str, float]:
     """Amounts of a split tone."""
     shadows, lights = tint(dark, amount), tint(light, amount)

@@ -155,8 +155,11 @@ class Training:
         torch.manual_seed(options.seed)
         torch.set_num_threads(options.threads)
         crops, _ = Pairs(options.pairs, 0).batch(400, 96)
-        network = export.Graph(description(options.fine, options.coarse, options.layers, options.attention))
-        self.graph = prepared(network, crops)
+        if options.weights:
+            self.graph = export.load(options.weights).to(memory_format=torch.channels_last)
+        else:
+            network = export.Graph(description(options.fine, options.coarse, options.layers, options.attention))
+            self.graph = prepared(network, crops)
         self.optimizer = torch.optim.Adam(self.graph.parameters(), lr=options.rate)
         self.steps, self.seconds, self.history = 0, 0.0, []
         if options.resume:
@@ -258,4 +261,5 @@ if __name__ == "__main__":
     parser.add_argument("--report", type=float, default=2, help="minutes between reports")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--resume", type=Path, metavar="FILE.checkpoint")
+    parser.add_argument("--weights", type=Path, metavar="FILE.safetensors", help="of a network to go on from, on other pairs")
     Training(parser.parse_args()).run()
