@@ -207,8 +207,8 @@ void install_properties(GObjectClass* object_class) {
           g_param_spec_string(
               "model", "Model",
               "The network that frames go through, as text: the name of one of the library's (restore, the "
-              "default; gaussian, without learned weights); or a safetensors file, with a /. One channel: "
-              "luma, or R, G and B each; three: RGB "
+              "default; restore_noisy, for what noisy cameras and low rates leave; gaussian, without learned "
+              "weights); or a safetensors file, with a /. One channel: luma, or R, G and B each; three: RGB "
               "formats only. Opened when the element starts",
               kDefaultModel, kWeights));
   install(PROP_STRENGTH,

@@ -158,7 +158,7 @@ FIXTURES = {
 
 
 MODELS = Path(__file__).resolve().parents[2] / "lib/models"
-BUNDLED = ("gaussian", "restore")
+BUNDLED = ("gaussian", "restore", "restore_noisy")
 
 
 def randomise(graph: export.Graph) -> None:

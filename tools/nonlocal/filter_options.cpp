@@ -53,7 +53,7 @@ class JobOptions::ChainOptions {
         ->expected(0, 1)
         ->option_text("[PRESET]");
     add_filter("--attention", "selfattention", "model",
-               "A network with attention; MODEL is restore, gaussian or a file")
+               "A network with attention; MODEL is restore, restore_noisy, gaussian or a file")
         ->expected(0, 1)
         ->option_text("[MODEL]");
     add_filter("--prompt", "textcross", "prompt", "Grades as the text says: \"much warmer, darker\"")

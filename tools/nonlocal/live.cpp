@@ -290,7 +290,7 @@ void add_live(CLI::App& app) {
       [options](const std::string& model) {
         options->settings["attention"] = {{"on", true}, {"model", model}};
       },
-      "Begin with this network on: restore, another name, or a file with a /");
+      "Begin with this network on: restore, restore_noisy, another name, or a file with a /");
   setting("--prompt", "grade", "prompt", "The prompt to begin with");
   setting("--prompt-model", "grade", "model",
           "What reads prompts: grade, or a file; or a folder of CLIP or CLIPSeg, which finds regions too");

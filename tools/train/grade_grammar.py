@@ -206,11 +206,11 @@ class Grammar:
         if r.random() < self.places:
             return self.of_place()
         kind = r.random()
-        if kind < 0.26:
+        if kind < 0.32:
             return self.short()
-        if kind < 0.45:
+        if kind < 0.5:
             return self.story()
-        if kind < 0.49:
+        if kind < 0.54:
             text, edits = self.clause()
             return self.stories.framed(text), edits
         clauses = [self.clause() for _ in range(r.choices((1, 2, 3, 4), (46, 36, 13, 5))[0] if r.random() < self.several else 1)]
@@ -271,7 +271,7 @@ class Grammar:
         kinds = (self.of_concept, self.of_colour, self.of_look, self.of_region, self.of_colour_region, self.stacked, self.nothing, self.keep_hue, self.of_phrase,
                  self.everything_but, self.gradient, self.by_number, self.rather, self.coordinated, self.contrary, self.of_stuff, self.by_verb, self.of_image, self.of_request,
                  self.combined, self.complaint)
-        return self.rng.choices(kinds, (24, 13, 20, 23, 9, 8, 4, 1.5, 18, 1.5, 13, 2.5, 2, 9, 4, 5, 2, 24, 24, 5, 7))[0]()
+        return self.rng.choices(kinds, (24, 13, 20, 23, 9, 8, 4, 1.5, 18, 1.5, 13, 2.5, 2, 9, 4, 5, 2, 40, 44, 6, 8))[0]()
 
     # ---- parts
 
@@ -315,7 +315,7 @@ class Grammar:
     def some_look(self) -> Clause:
         names, edits = self.look()
         usual = USUAL_NAMES.get(names[0])
-        return self.rng.choice(names[: self.rng.choice((6, usual, None, None))]), edits
+        return self.rng.choice(names[: self.rng.choice((6, 6, usual, None))]), edits
 
     def some_scene(self) -> Clause:
         """A look that a story may be told around."""

@@ -86,7 +86,7 @@ class OffTopic:
             return self.contexts.of_nothing(), []
         if kind < 0.5:
             return " ".join(self.word() for _ in range(r.choice((1, 1, 1, 2, 3, 4, 6, 9)))), []
-        if kind < 0.77:
+        if kind < 0.72:
             out = " ".join(self.filled(part) for part in r.choice(FORMS).split(" "))
             return out, []
         if kind < 0.83:

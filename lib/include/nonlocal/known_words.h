@@ -29,8 +29,8 @@ class NONLOCAL_API KnownWords {
 
   // The prompt with slips undone, in the tokenizer's normal form: "more contarst" is "more contrast". Of
   // several words that may be meant, those come first whose letters changed places, then those that miss a
-  // letter, have one too many, or another one; and of those alike the one that the file has first. First letters
-  // are taken to be right. As it is where no word is a slip.
+  // letter, have one too many, or another one; and of those alike the one that the file has first. First
+  // letters are taken to be right. As it is where no word is a slip.
   [[nodiscard]] std::string corrected(std::string_view prompt) const;
 
  private:
