@@ -29,7 +29,7 @@ VOCABULARY = 5120
 # The loss of a sentence, to begin with, and at last. What its error is divided by where nothing is to change, as a root mean
 # square over colours; and up to where errors, over the size of the edit, are squared. With the last ones at once the median of all
 # instructions, which is to do nothing, is learned first, and nothing else for long.
-LEAST_EDITS, WIDTHS = (0.06, 0.04), (1.0, 0.8)
+LEAST_EDITS, WIDTHS = (0.06, 0.035), (1.0, 0.8)
 PROBES_SHARE = 0.7  # of the loss of grade_model.Probes
 EMBEDDING = "text_model.embeddings.token_embedding.weight"
 SETS = ("live1", "mcmaster", "set14")
@@ -143,7 +143,7 @@ class Training:
         if not self.waiting:
             self.grammar.several = 0.45 * max(0.0, 2 * self.begun() - 1)
             self.grammar.places = self.options.places
-            self.grammar.off_topic = 0.11 + 0.06 * max(0.0, 2 * self.progress() - 1)
+            self.grammar.off_topic = 0.11 + 0.11 * max(0.0, 2 * self.progress() - 1)
             sentences = [self.grammar.sentence() for _ in range(8 * self.options.sentences)]
             pairs = sorted(((self.tokens(text), edits) for text, edits in sentences), key=lambda p: len(p[0]))
             n = self.options.sentences

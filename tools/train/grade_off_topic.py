@@ -76,7 +76,7 @@ class OffTopic:
 
     def letters(self) -> str:
         r = self.rng
-        alphabet = r.choice(("abcdefghijklmnopqrstuvwxyz", "bcdfghjklmnpqrstvwxz", "aeiourstln", "abcdefghijklmnopqrstuvwxyz0123456789", "asdfghjkl", "!?#$%&*()-_=+;:,./<>@", "äöüßéèñçøåж漢字ひらअب"))
+        alphabet = r.choice((r.choice("abcdefghijklmnopqrstuvwxyz.-"), "abcdefghijklmnopqrstuvwxyz", "bcdfghjklmnpqrstvwxz", "aeiourstln", "abcdefghijklmnopqrstuvwxyz0123456789", "asdfghjkl", "!?#$%&*()-_=+;:,./<>@", "äöüßéèñçøåж漢字ひらअب"))
         return " ".join("".join(r.choice(alphabet) for _ in range(r.randint(1, 12))) for _ in range(r.randint(1, 4)))
 
     def sentence(self) -> tuple[str, list]:
@@ -89,7 +89,7 @@ class OffTopic:
         if kind < 0.72:
             out = " ".join(self.filled(part) for part in r.choice(FORMS).split(" "))
             return out, []
-        if kind < 0.83:
+        if kind < 0.82:
             return self.letters(), []
         if kind < 0.88:
             return " ".join(r.choice(CODE).format(w=self.word(), n=r.randint(0, 9999)) for _ in range(r.choice((1, 1, 2)))), []
