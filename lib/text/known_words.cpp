@@ -74,18 +74,7 @@ std::vector<std::u32string> letters_of(std::string_view bytes) {
 
 struct KnownWords::State {
   [[nodiscard]] bool knows(const std::u32string& word) const {
-    return words.contains(word) || (word.size() >= kSlipsFrom && knows_by_slip(word));
-  }
-
-  [[nodiscard]] bool knows_by_slip(const std::u32string& word) const {
-    for (std::size_t length = word.size() - 1; length <= word.size() + 1; ++length) {
-      const auto at = by_length.find(length);
-      if (at != by_length.end() &&
-          std::ranges::any_of(at->second, [&](const auto& known) { return is_one_slip(word, known); })) {
-        return true;
-      }
-    }
-    return false;
+    return words.contains(word) || meant_by(word) != word;
   }
 
   // Itself, or what it is a slip of.

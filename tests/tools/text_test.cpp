@@ -91,6 +91,25 @@ TEST_F(TextTest, TheLibrarysModelIsTheDefault) {
   must("cmp a.png b.png");
 }
 
+// A prompt is read as grade reads it, and what it does not know is said.
+TEST_F(TextTest, EmbedReadsAsGradeDoes) {
+  EXPECT_EQ(run("$TOOL embed 'much brighter' -o right.safetensors").err, "");
+  EXPECT_EQ(run("$TOOL embed 'much brighrer' -o slip.safetensors").err, "");
+  EXPECT_EQ(header_of("slip.safetensors")["__metadata__"]["ids"],
+            header_of("right.safetensors")["__metadata__"]["ids"]);
+  const Outcome unknown = run("$TOOL embed 'zzqqvvxx' -o unknown.safetensors");
+  EXPECT_EQ(unknown.status, 0);
+  EXPECT_EQ(unknown.err, "nonlocal: the model has not learned: zzqqvvxx\n");
+}
+
+TEST_F(TextTest, AFullDiskIsSaidOfTheFileAskedFor) {
+  const Outcome full =
+      run("(ulimit -f 1; trap '' XFSZ; $TOOL embed 'much brighter, redder edges' -o e.safetensors)");
+  EXPECT_EQ(full.status, 1);
+  EXPECT_EQ(full.err, "nonlocal: e.safetensors: cannot be written\n");
+  EXPECT_EQ(files().size(), 0U);
+}
+
 TEST_F(TextTest, FailuresAreOneLine) {
   expect_failure("tokenize a --model none", "none.safetensors: expected in one of these folders");
   expect_failure("tokenize a --model .", "expected tokenizer.json");

@@ -1,14 +1,19 @@
 // nonlocal embed: a prompt's embedding, as a file.
+#include <nonlocal/error.h>
+#include <nonlocal/known_words.h>
 #include <nonlocal/text_encoder.h>
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <iostream>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "commands.h"
+#include "failure.h"
 #include "model/safetensors.h"
 #include "model_file.h"
 #include "partial_file.h"
@@ -35,23 +40,38 @@ std::map<std::string, std::string> metadata_of(const EmbedOptions& options, cons
 
 void write(const std::string& path, const EmbedOptions& options, const TextEmbedding& embedding) {
   const auto size = [](auto n) { return static_cast<std::uint64_t>(n); };
-  model::write_safetensors(path, metadata_of(options, embedding),
-                           {{"tokens", {size(embedding.ids.size()), size(embedding.width)}, embedding.tokens},
-                            {"pooled", {size(embedding.pooled.size())}, embedding.pooled}});
+  try {
+    model::write_safetensors(
+        path, metadata_of(options, embedding),
+        {{"tokens", {size(embedding.ids.size()), size(embedding.width)}, embedding.tokens},
+         {"pooled", {size(embedding.pooled.size())}, embedding.pooled}});
+  } catch (const ModelError&) {  // it names the part that is not renamed yet
+    throw Failure(options.output + ": cannot be written");
+  }
+}
+
+// None of a model in a folder.
+std::optional<KnownWords> words_of(const std::string& model) {
+  std::error_code error;
+  return std::filesystem::is_directory(model, error) ? std::nullopt : std::optional<KnownWords>(model);
 }
 
 void run(const EmbedOptions& options) {
   PartialFile file(options.output);
   const auto precision =
       options.precision == "bf16" ? AttentionPrecision::kBfloat16 : AttentionPrecision::kFloat32;
-  TextEncoder encoder(model_file(options.model), {.precision = precision});
-  const TextEmbedding embedding = encoder.encode(options.text);
+  const std::string model = model_file(options.model);
+  TextEncoder encoder(model, {.precision = precision});
+  const std::optional<KnownWords> words = words_of(model);
+  // As PromptReader reads it.
+  const TextEmbedding embedding = encoder.encode(words ? words->corrected(options.text) : options.text);
   write(file.path().string(), options, embedding);
   file.commit();
   std::cout << formatted("%s: %zu tokens of %d channels, pooled to %zu", options.output.c_str(),
                          embedding.ids.size(), embedding.width, embedding.pooled.size())
             << std::endl;
-  warn_of(embedding.cut, embedding.invalid);
+  warn_of(embedding.cut, encoder.tokenizer()->tokenize(options.text).invalid);
+  if (words) warn_of_unknown(words->unknown_words(options.text));
 }
 
 }  // namespace

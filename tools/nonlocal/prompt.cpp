@@ -21,12 +21,16 @@ void warn_of(std::size_t cut, std::size_t invalid) {
   }
 }
 
+void warn_of_unknown(const std::vector<std::string>& words) {
+  if (words.empty()) return;
+  std::string all;
+  for (const std::string& word : words) all += (all.empty() ? "" : ", ") + word;
+  std::cerr << "nonlocal: the model has not learned: " << all << std::endl;
+}
+
 void warn_of(const PromptReading& read) {
   warn_of(read.cut, read.invalid);
-  if (read.unknown_words.empty()) return;
-  std::string words;
-  for (const std::string& word : read.unknown_words) words += (words.empty() ? "" : ", ") + word;
-  std::cerr << "nonlocal: the model has not learned: " << words << std::endl;
+  warn_of_unknown(read.unknown_words);
 }
 
 }  // namespace nonlocal::tools

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <string>
+#include <vector>
 
 #include "nonlocal/prompt_reader.h"
 
@@ -17,7 +18,10 @@ std::string as_utf8(const std::string& text);
 // Tells on stderr what of a prompt did not count: tokens that were cut, places that were not UTF-8.
 void warn_of(std::size_t cut, std::size_t invalid);
 
-// Words that the model has not learned, too.
+// The same of words that the model has not learned.
+void warn_of_unknown(const std::vector<std::string>& words);
+
+// All of that.
 void warn_of(const PromptReading& read);
 
 }  // namespace nonlocal::tools

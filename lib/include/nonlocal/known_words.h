@@ -23,8 +23,9 @@ class NONLOCAL_API KnownWords {
   [[nodiscard]] bool empty() const;
 
   // The words of the prompt, runs of letters, that are not on the list, lower-case, each once, in the
-  // prompt's order. A word of 5 letters or more is also known by a slip: a letter too much, too few or
-  // another one, or two neighbours that changed places. What is not UTF-8 is read as Tokenizer reads it.
+  // prompt's order. A word of 5 letters or more is also known by a slip behind its first letter, which
+  // corrected() undoes: a letter too much, too few or another one, or two neighbours that changed places.
+  // What is not UTF-8 is read as Tokenizer reads it.
   [[nodiscard]] std::vector<std::string> unknown_words(std::string_view prompt) const;
 
   // The prompt with slips undone, in the tokenizer's normal form: "more contarst" is "more contrast". Of
