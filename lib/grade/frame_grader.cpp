@@ -188,7 +188,8 @@ void FrameGrader::State::cut_cells(const FrameJob& job, int columns, int rows, i
       const int x = cell_border(column, columns - 1, job.width);
       const int width = cell_border(column + 1, columns - 1, job.width) - x;
       if (width > 0) {
-        tiles.push_back({x, y, width, height});
+        tiles.push_back(
+            {x, y, width, height, (column + 0.5) / (columns - 1), (row / bands + 0.5) / (rows - 1)});
       }
     }
   }
@@ -322,11 +323,8 @@ void FrameGrader::State::make_whole_tables(const Shares& shares, std::array<Tabl
 void FrameGrader::State::make_cell(const FrameJob& job, const Shares& shares, int which, const Tile& tile,
                                    const grade::LevelRanges& ranges, float* memory, Table& table) const {
   const Lattices l = shares.look[which]->lattices();
-  const auto cell = [](int middle, int size, int places) {
-    return std::clamp(static_cast<int>(static_cast<double>(middle) * (places - 1) / size), 0, places - 2);
-  };
-  const int column = cell(tile.x + tile.width / 2, job.width, l.columns);
-  const int row = cell(tile.y + tile.height / 2, job.height, l.rows);
+  const int column = static_cast<int>(tile.cell_x * (l.columns - 1));
+  const int row = static_cast<int>(tile.cell_y * (l.rows - 1));
   for (int c = 0; c < job.planes; ++c) {
     const Four from = corners(l, column, row, c);
     const Four other = shares.is_blend ? corners(shares.look[1]->lattices(), column, row, c) : Four{};

@@ -185,6 +185,7 @@ HWY_INLINE int store_packed(const Packed& layout, const FrameJob& job, int x, in
 // Samples x .. x + count - 1 of a row, the border's repeated beyond it.
 HWY_INLINE void load_extended(const ConstPlane& p, int x, int y, int count, const FloatScale& s, float* to) {
   y = std::clamp(y, 0, p.height - 1);
+  x = std::min(x, p.width - 1);  // what lies behind the border altogether is its sample
   const int left = std::clamp(-x, 0, count);
   const int right = std::clamp(p.width - x, left, count);
   load_row(p, x + left, y, right - left, s, to + left);

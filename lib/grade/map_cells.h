@@ -34,7 +34,7 @@ inline float interpolate(const ConstMatrix& map, const CellPlace& x, const CellP
   return upper + y.share * (along(map.row(y.second)) - upper);
 }
 
-constexpr int kMostMapColumns = 1024;
+constexpr int kMostMapColumns = 4096;  // as many as RegionFinder finds
 
 // The map along one row of samples, a value for each column of cells; what is not a number is 0.
 class MapRow {

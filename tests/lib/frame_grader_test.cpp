@@ -342,6 +342,28 @@ TEST(FrameGrader, ThreadsDoNotMatter) {
   }
 }
 
+// Few rows are cut into bands of two, as many as there are threads for.
+TEST(FrameGrader, ThreadsDoNotMatterToLowFrames) {
+  const auto look = GradeLook::bake(like_trained(true).filter(), kYCbCr);
+  const auto other = GradeLook::bake(nearly_linear(true).filter(), kYCbCr);
+  ASSERT_GT(look->rows(), 1);
+  for (const int height : {9, 12, 17, 18, 38, 64, 78}) {
+    Frame in(kYCbCr, 333, height, 8, 1, 1);
+    in.paint();
+    std::vector<Frame> first;
+    for (const int threads : {1, 16, 40, 200}) {
+      std::vector<Frame> out(2, in);
+      FrameGrader grader;
+      grader.run(std::as_const(in).views(), out[0].views(), kYCbCr, *look, {1, threads});
+      grader.run(std::as_const(in).views(), out[1].views(), kYCbCr, *look, *other, 0.3, {1, threads});
+      if (first.empty()) {
+        first = out;
+      }
+      EXPECT_TRUE(first == out) << height << " rows, " << threads << " threads";
+    }
+  }
+}
+
 TEST(FrameGrader, FadesFromOneLookToAnother) {
   const CrossAttentionFilter a = like_trained(true).filter();
   const auto from = GradeLook::bake(a, kYCbCr, {.tolerance = 10});

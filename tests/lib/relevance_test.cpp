@@ -332,6 +332,8 @@ TEST(HeatMap, WrongArgumentsAreRefused) {
   const std::vector<ConstPlane> in(out.begin(), out.end());
   const ColourFormat gray = {ColourModel::kGray};
   blend_heat_map(map.view(), in, out, gray);
+  blend_heat_map(OwnMatrix::random(2, 4096).view(), in, out, gray);  // as RegionFinder's largest
+  EXPECT_THROW(blend_heat_map(OwnMatrix::random(2, 4097).view(), in, out, gray), InvalidArgument);
   EXPECT_THROW(blend_heat_map({}, in, out, gray), InvalidArgument);
   EXPECT_THROW(blend_heat_map(map.view(), in, out, {}), InvalidArgument);
   EXPECT_THROW(blend_heat_map(map.view(), in, out, gray, {.most = 0}), InvalidArgument);

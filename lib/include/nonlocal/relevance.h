@@ -82,14 +82,14 @@ struct HeatMapParameters {
 
 // Lays `map`, interpolated linearly between the middles of its cells, over a frame: (1 - opacity) frame +
 // opacity heat_colour(map / most), in steps of the map of 1/1024; not a number counts as 0. Planes are as
-// FrameGrader's, in place too; the map has at most 1024 cells in a row. Allocates nothing. Throws
+// FrameGrader's, in place too; the map has at most 4096 cells in a row. Allocates nothing. Throws
 // InvalidArgument if something does not fit or a parameter is out of range.
 NONLOCAL_API void blend_heat_map(const ConstMatrix& map, std::span<const ConstPlane> in,
                                  std::span<const Plane> out, const ColourFormat& format,
                                  const HeatMapParameters& parameters = {});
 
 // Where the map says so, a frame becomes another: frame + m (changed - frame), m the map interpolated as
-// above and clamped to 0 .. 1; at most 1024 cells in a row. Planes are as FrameGrader's, `changed` of the
+// above and clamped to 0 .. 1; at most 4096 cells in a row. Planes are as FrameGrader's, `changed` of the
 // frame's sizes and depths. Allocates nothing. Throws InvalidArgument if something does not fit.
 NONLOCAL_API void mix_by_map(const ConstMatrix& map, std::span<const ConstPlane> changed,
                              std::span<const Plane> frame, const ColourFormat& format, int threads = 0);
