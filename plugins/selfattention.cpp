@@ -74,6 +74,7 @@ struct State {
   // By part; as many networks as planes are filtered one by one where the network remembers frames, else one.
   std::array<std::vector<Network>, PARTS> networks;
   bool has_past = false;          // a frame was filtered since the last reset
+  bool was_interlaced = false;    // that frame
   double checked_condition = -1;  // that the user has been told of
   Settings settings;              // of this frame
 
@@ -342,8 +343,13 @@ void filter_part(State& state, Part part, const PlaneGroup& group) {
 
 void filter_frame(State& state, const GstVideoFrame& frame) {
   const FramePlanes planes = nonlocal::planes_of(frame);
+  const bool is_interlaced = nonlocal::is_interlaced(frame);
+  if (state.has_past && is_interlaced != state.was_interlaced) {
+    state.reset();  // fields have a past of their own, of fields
+  }
   state.has_past = true;
-  if (!nonlocal::is_interlaced(frame)) {
+  state.was_interlaced = is_interlaced;
+  if (!is_interlaced) {
     return filter_part(state, PART_FRAME, planes.luma);
   }
   for (const int field : {0, 1}) {
@@ -392,6 +398,7 @@ void before_transform(GstBaseTransform* trans, GstBuffer* buffer) {
 
 GstFlowReturn transform_frame_ip(GstVideoFilter* filter, GstVideoFrame* frame) {
   if (GST_BUFFER_FLAG_IS_SET(frame->buffer, GST_BUFFER_FLAG_GAP)) {
+    members(filter).state.reset();  // of the frame after it, this one would have been the past
     return GST_FLOW_OK;
   }
   try {

@@ -150,7 +150,7 @@ class Fusion {
 };
 
 // What the output needs, under new numbers.
-std::vector<Op> without_unread(const std::vector<Op>& ops, int& output) {
+std::vector<Op> without_unread(std::vector<Op> ops, int& output) {
   std::vector<bool> is_read(ops.size());
   is_read[static_cast<std::size_t>(output)] = true;
   for (std::size_t i = ops.size(); i-- > 0;) {
@@ -166,7 +166,7 @@ std::vector<Op> without_unread(const std::vector<Op>& ops, int& output) {
       continue;
     }
     number[i] = static_cast<int>(kept.size());
-    kept.push_back(ops[i]);
+    kept.push_back(std::move(ops[i]));
     for (int& input : kept.back().inputs) {
       input = number[static_cast<std::size_t>(input)];
     }
@@ -230,7 +230,7 @@ double operations(const Op& op, const std::vector<Op>& all) {
 
 std::vector<Op> fuse(std::vector<Op> ops, int& output) {
   Fusion(ops, output).run();
-  return without_unread(ops, output);
+  return without_unread(std::move(ops), output);
 }
 
 }  // namespace nonlocal::network

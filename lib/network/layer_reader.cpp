@@ -509,8 +509,13 @@ void Layer::add_position_bias(Op& made) {
   if (!fields_.boolean("relative_bias", false)) {
     return;
   }
+  constexpr double kMostPairs = 0x1p24;  // of a file that is far smaller
   const int w = made.window;
   const int ways = 2 * w - 1;
+  if (const double pairs = made.heads * std::pow(w, 4); pairs > kMostPairs) {
+    fields_.fail("expected \"relative_bias\" of at most " + std::to_string(static_cast<int>(kMostPairs)) +
+                 " pairs (heads window^4), found " + std::to_string(static_cast<std::int64_t>(pairs)));
+  }
   const std::vector<float> table = tensor("relative_bias", {size(ways * ways), size(made.heads)});
   for (int head = 0; head < made.heads; ++head) {
     for (int query = 0; query < w * w; ++query) {

@@ -195,7 +195,9 @@ class Reader {
     network_.summary.layers.push_back(layer);
   }
 
-  // The frame's samples that a value in the middle of a large plane depends on.
+  // The frame's samples that a value in the middle of a large plane depends on; 0: all, but what a plane of
+  // another size leaves over. (What attends over time alone sees one place, though it is run on whole
+  // planes.)
   int receptive_field(int output) const {
     constexpr int kSide = 1 << 20;
     std::vector<Rect> parts(network_.ops.size());
@@ -209,10 +211,12 @@ class Reader {
       for (std::size_t k = 0; k < op.inputs.size(); ++k) {
         const auto from = static_cast<std::size_t>(op.inputs[k]);
         const int side = network_.ops[from].scale.of(kSide);
-        parts[from] = hull(parts[from], needed(op, k, parts[i], {0, 0, side, side}));
+        const bool is_there = op.kind == OpKind::kHistory ||
+                              (op.kind == OpKind::kAttention && op.reach == AttentionReach::kPosition);
+        parts[from] = hull(parts[from], is_there ? parts[i] : needed(op, k, parts[i], {0, 0, side, side}));
       }
     }
-    return parts[0].width() == kSide ? 0 : parts[0].width();
+    return parts[0].width() > kSide - kMostMultiple ? 0 : parts[0].width();
   }
 
   int input(const Fields& fields, const std::string& name) const {

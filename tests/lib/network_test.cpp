@@ -414,6 +414,25 @@ std::vector<char> bytes_of(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
+// A table of 4 MB would be laid out in 4 GB.
+TEST_F(NetworkFile, APositionBiasThatIsHugeIsRefused) {
+  Tensors tensors;
+  for (const char* part : {"query", "key", "value", "out"}) {
+    testing::add_convolution(std::string("block.") + part, 64, 64, 1, tensors);
+  }
+  constexpr int kWays = 2 * 64 - 1;
+  tensors.push_back({"block.relative_bias", {kWays * kWays, 64}, std::vector<float>(kWays * kWays * 64)});
+  const json block = {{"name", "block"},
+                      {"type", "window_attention"},
+                      {"window", 64},
+                      {"heads", 64},
+                      {"relative_bias", true}};
+  testing::write_network(path(), {{"input", {{"channels", 64}}}, {"layers", {block}}}, tensors);
+  EXPECT_EQ(problem(path()),
+            "layer \"block\": expected \"relative_bias\" of at most 16777216 pairs (heads window^4), found "
+            "1073741824");
+}
+
 TEST_F(NetworkFile, CutAnywhereIsRefused) {
   for (const char* name : {"convolutions", "window_attention"}) {
     const std::vector<char> whole = bytes_of(fixture(name));
@@ -792,6 +811,24 @@ TEST_F(NetworkVideo, WhatDoesNotFitIsRefused) {
   EXPECT_THROW(Network(fixture("dense"), NetworkPrecision::kInt8), InvalidArgument);
 }
 
+// Thirds of a frame's side, too, whose places are not all of its samples.
+TEST_F(NetworkFile, TheReceptiveFieldOfAWholeFrameIsAll) {
+  Tensors tensors;
+  for (const char* part : {"query", "key", "value", "out"}) {
+    testing::add_convolution(std::string("block.") + part, 9, 9, 1, tensors);
+  }
+  testing::write_network(path(),
+                         {{"input", {{"channels", 1}}},
+                          {"layers",
+                           {{{"name", "down"}, {"type", "pixel_unshuffle"}, {"factor", 3}},
+                            {{"name", "block"}, {"type", "attention"}},
+                            {{"name", "up"}, {"type", "pixel_shuffle"}, {"factor", 3}}}}},
+                         tensors);
+  const ModelSummary summary = summarise_model(path());
+  EXPECT_EQ(summary.layers[0].receptive_field, 3);
+  EXPECT_EQ(summary.layers[1].receptive_field, 0);
+}
+
 TEST(NetworkSummary, SaysWhatTheFileHolds) {
   const ModelSummary u_net = summarise_model(fixture("u_net"));
   EXPECT_EQ(u_net.version, "2");
@@ -808,6 +845,8 @@ TEST(NetworkSummary, SaysWhatTheFileHolds) {
   EXPECT_EQ(u_net.layers[2].receptive_field, 5);
   EXPECT_EQ(u_net.layers[4].receptive_field, 5 + 4 * 2);  // dilated, at half the size
   EXPECT_EQ(summarise_model(fixture("embedded_gaussian")).layers[1].receptive_field, 0);
+  EXPECT_EQ(summarise_model(fixture("temporal")).layers[1].receptive_field,
+            3);  // a convolution, then over time alone
   const ModelSummary refinement = summarise_model(find_model("refine_balanced"));
   EXPECT_EQ(refinement.version, "1");
   ASSERT_EQ(refinement.layers.size(), 4U);
