@@ -4,6 +4,7 @@
 #include <numeric>
 #include <regex>
 
+#include "nonlocal/refinement.h"
 #include "reference/video_metrics.h"
 #include "support.h"
 
@@ -258,7 +259,8 @@ TEST_F(EvaluateTest, TakesTheFramesAskedFor) {
   const std::vector<uint8_t> all = decoded("clean.mkv");
   constexpr int kFrame = 64 * 48 * 3 / 2;
   fake_ffmpeg();
-  const json result = evaluate("clean.mkv --start 2 --frames 3 --sigma 0 --preset fast --peers", kFakeFirst);
+  const json result =
+      evaluate("clean.mkv --start 2 --frames 3 --sigma 0.001 --preset fast --peers", kFakeFirst);
   EXPECT_EQ(result["frames"], 3);
   EXPECT_EQ(result["start"], 2);
   EXPECT_EQ(contents("noisy.raw"), std::vector<uint8_t>(all.begin() + 2 * kFrame, all.begin() + 5 * kFrame));
@@ -269,8 +271,8 @@ TEST_F(EvaluateTest, LumaAloneIsTheClipsOwn) {
   const std::vector<uint8_t> all = decoded("clean.mkv");
   // What is wanted for chroma too (hqdn3d) is the last but one: bm3d gets gray frames.
   fake_ffmpeg();
-  const json result = evaluate("clean.mkv --format GRAY8 --sigma 0 --preset fast --peers", kFakeFirst);
-  const json rows = result["rows"]["0"];
+  const json result = evaluate("clean.mkv --format GRAY8 --sigma 0.001 --preset fast --peers", kFakeFirst);
+  const json rows = result["rows"]["0.001"];
   EXPECT_FALSE(rows["noisy"]["psnr"].contains("U"));
   const std::vector<uint8_t> raw = contents("noisy.raw");
   ASSERT_EQ(raw.size(), 2U * 64 * 48);
@@ -283,7 +285,7 @@ TEST_F(EvaluateTest, ScalesByTheMeanOfAnArea) {
   make_clip(1, "128x96");
   const std::vector<uint8_t> all = decoded("clean.mkv");
   fake_ffmpeg();
-  const json result = evaluate("clean.mkv --scale 0.5 --sigma 0 --preset fast --peers", kFakeFirst);
+  const json result = evaluate("clean.mkv --scale 0.5 --sigma 0.001 --preset fast --peers", kFakeFirst);
   EXPECT_EQ(result["width"], 64);
   EXPECT_EQ(result["height"], 48);
   const std::vector<uint8_t> raw = contents("noisy.raw");
@@ -327,6 +329,36 @@ TEST_F(EvaluatePicturesTest, EachIsFilteredByItself) {
   const json alone = evaluate("pictures --frames 1 --sigma 25 --preset fast");
   EXPECT_EQ(alone["rows"]["25"]["fast"]["psnr_by_frame"][0],
             result["rows"]["25"]["fast"]["psnr_by_frame"][0]);
+}
+
+// x264 takes even sizes alone.
+TEST_F(EvaluatePicturesTest, OddSizesAreCodedToo) {
+  must(
+      "mkdir odd; ffmpeg -v error -f lavfi -i mandelbrot=size=65x51 -frames:v 1 odd/a.png; "
+      "ffmpeg -v error -f lavfi -i testsrc2=size=65x51:rate=25 -pix_fmt yuv420p -frames:v 2 -c:v ffv1 "
+      "odd.mkv");
+  for (const char* in : {"odd", "odd --format GRAY8", "odd.mkv", "odd.mkv --format GRAY8"}) {
+    const json rows = evaluate(std::string(in) + " --crf 20 --model gaussian --set strength=0")["rows"]["0"];
+    EXPECT_GT(rows["noisy"]["psnr"]["Y"], 25) << in;
+    EXPECT_LT(rows["noisy"]["psnr"]["Y"], 60) << in;
+    EXPECT_EQ(rows["gaussian"]["psnr"], rows["noisy"]["psnr"]) << in;
+  }
+}
+
+// Whatever they are called, each has its row and its pictures.
+TEST_F(EvaluateTest, ModelsOfOneNameAreToldApart) {
+  make_clip(2);
+  must("mkdir other; cp " + nonlocal::find_model("restore") +
+       " other/; cp other/restore.safetensors clean.safetensors");
+  const json rows = evaluate(
+      "clean.mkv --crf 35 --model gaussian,./other/restore.safetensors,restore,./clean.safetensors --report "
+      "page")["rows"]["0"];
+  EXPECT_EQ(rows.size(), 5U);
+  for (const char* name : {"noisy", "gaussian", "restore", "restore-2", "clean-2"})
+    EXPECT_TRUE(rows.contains(name)) << name;
+  EXPECT_EQ(rows["restore"]["psnr"], rows["restore-2"]["psnr"]);
+  for (const char* name : {"clean", "restore", "restore-2", "clean-2"})
+    EXPECT_TRUE(std::filesystem::exists(std::string("page/sigma0-1-") + name + ".png")) << name;
 }
 
 TEST_F(EvaluatePicturesTest, PeersThatNeedNoTime) {
@@ -475,6 +507,8 @@ TEST_F(EvaluateTest, RefusesWhatCannotBe) {
   expect_refusal("clean.mkv --set sharpness=3", "^nonlocal: nonlocaldenoise has no property sharpness");
   expect_refusal("clean.mkv --set sigma=500", "takes for sigma from -1 to 100, not 500");
   expect_refusal("clean.mkv --set strength", "^nonlocal: --set takes property=value, not strength");
+  expect_refusal("clean.mkv --peers --crf 35", "^nonlocal: --peers: .*sigma.*0");
+  expect_refusal("clean.mkv --peers --sigma 20,0", "^nonlocal: --peers: .*sigma.*0");
   expect_refusal("clean.mkv --report file", "^nonlocal: file: is no folder");
   expect_refusal("clean.mkv --report none/page", "^nonlocal: none/page: no such folder: none");
   expect_refusal("clean.mkv --report /proc/page", "^nonlocal: /proc/page: cannot be (written|made)");

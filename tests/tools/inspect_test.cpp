@@ -31,6 +31,12 @@ TEST_F(InspectTest, SaysWhatABundledModelHolds) {
   EXPECT_NEAR(model["operations"].get<double>(), 11100, 100);  // tools/train/README.md
 }
 
+TEST_F(InspectTest, WhatLiesBesideANetworkIsNotItsOwn) {
+  must("cp " + kParity +
+       "network_u_net.safetensors net.safetensors; echo '// of the training' > config.json");
+  EXPECT_NE(must("$TOOL inspect net.safetensors").find("receptive field"), std::string::npos);
+}
+
 TEST_F(InspectTest, SaysWhatEncodesTextAndPictures) {
   must("mkdir folder; cp " + kParity + "planted_clipseg.safetensors folder/model.safetensors");
   const auto model = nlohmann::json::parse(must("$TOOL inspect --json folder"));

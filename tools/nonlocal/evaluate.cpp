@@ -185,7 +185,7 @@ ms       the median of the times that a frame took in the filter. A picture's in
 noise    the sigma that the element found (its noise-level), mean over the frames.
 
 Peers (--peers): OpenCV's fastNlMeansDenoising, and fastNlMeansDenoisingMulti over 5 frames (clips only), in
-process; FFmpeg's nlmeans, hqdn3d and bm3d where the command ffmpeg is installed. Each is told sigma and runs at
+process; FFmpeg's nlmeans, hqdn3d and bm3d where the command ffmpeg is installed. Each is told sigma, above 0, and runs at
 its best strength: from the middle of a grid in proportion to sigma (non-local means: 0.3 to 1.3 in steps of 0.1;
 hqdn3d: 0.1 to 11.2 by factors of about 1.4, over space and over time; bm3d, whose unit is another: 2 to 5 in
 steps of 0.5, both stages) to where no neighbour has a better PSNR, on 5 frames of the clip (hqdn3d: 30) or 4 of

@@ -1,6 +1,7 @@
 #include "evaluate_codec.h"
 
 #include <fstream>
+#include <opencv2/imgproc.hpp>
 
 #include "failure.h"
 #include "raw_video.h"
@@ -9,6 +10,14 @@
 
 namespace nonlocal::tools {
 namespace {
+
+// x264 codes 4:2:0 of even sizes: odd ones get their last column and row twice. Chroma is as large as it is.
+Planes of_even_size(const Planes& planes) {
+  Planes even = planes;
+  const cv::Size size = planes[0].size();
+  cv::copyMakeBorder(planes[0], even[0], 0, size.height % 2, 0, size.width % 2, cv::BORDER_REPLICATE);
+  return even;
+}
 
 Arguments with(Arguments all, const Arguments& more) {
   all.insert(all.end(), more.begin(), more.end());
@@ -22,13 +31,14 @@ Sequence through_x264(const Sequence& sequence, double crf, const Tick& tick) {
   const TemporaryFolder folder;
   {
     std::ofstream out(folder.file("in"), std::ios::binary);
-    for (const Planes& planes : sequence.frames) write_planes(out, planes);
+    for (const Planes& planes : sequence.frames) write_planes(out, of_even_size(planes));
     if (!out.flush()) throw Failure(folder.file("in") + ": could not be written whole");
   }
   const bool is_gray = sequence.frames[0].size() == 1;
   const Arguments raw{"-f", "rawvideo", "-pix_fmt", is_gray ? "gray" : "yuv420p"};
   const Arguments ffmpeg{"ffmpeg", "-v", "error", "-nostdin", "-y"};
-  const std::string size = formatted("%dx%d", sequence.info.width, sequence.info.height);
+  const Planes even = of_even_size(sequence.frames[0]);
+  const std::string size = formatted("%dx%d", even[0].cols, even[0].rows);
   // Full range stays full range: else ffmpeg would bring gray into video range, and back.
   const Arguments coder{"-vf",     is_gray ? "format=yuvj420p" : "null",
                         "-c:v",    "libx264",
@@ -42,7 +52,11 @@ Sequence through_x264(const Sequence& sequence, double crf, const Tick& tick) {
   run_command(with(with(ffmpeg, {"-i", folder.file("coded")}), with(raw, {folder.file("out")})), alive);
   std::ifstream in(folder.file("out"), std::ios::binary);
   Sequence coded{sequence.name, sequence.info, {}};
-  for (const Planes& like : sequence.frames) coded.frames.push_back(read_planes(in, like));
+  for (size_t i = 0; i < sequence.frames.size(); ++i) {
+    coded.frames.push_back(read_planes(in, even));
+    cv::Mat& luma = coded.frames.back()[0];
+    luma = luma(cv::Rect({}, sequence.frames[i][0].size())).clone();
+  }
   if (!in || in.peek() != std::ifstream::traits_type::eof())
     throw Failure("ffmpeg gave not as many frames as it got");
   return coded;

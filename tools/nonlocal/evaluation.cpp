@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <numeric>
 #include <opencv2/imgproc.hpp>
+#include <set>
 
 #include "evaluate_codec.h"
 #include "evaluate_peers.h"
@@ -22,6 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 
 const cv::Size kRegion{160, 120};
+constexpr const char* kUnfiltered = "noisy";  // the name of its row
 constexpr const char* kDenoiser = "nonlocaldenoise";
 constexpr const char* kNetwork = "selfattention";
 
@@ -163,7 +165,8 @@ class Evaluator {
   }
 
   EvaluationRow unfiltered() {
-    EvaluationRow row{"noisy", options_.crf ? "noisy, coded" : "noisy", "", true, "", {}, {}, {}, {}, {}, {}};
+    EvaluationRow row{kUnfiltered, options_.crf ? "noisy, coded" : "noisy", "", true, "", {}, {}, {}, {}, {},
+                      {}};
     fill(row, [](const Sequence& noisy) { return Filtered{noisy.frames, {}, {}}; });
     work_.finish_part(material_.count());
     return row;
@@ -191,7 +194,18 @@ class Evaluator {
     std::vector<ElementRow> rows;
     for (const std::string& preset : options_.presets) rows.push_back(row_of(kDenoiser, "preset", preset));
     for (const std::string& model : options_.models) rows.push_back(row_of(kNetwork, "model", model));
+    tell_apart(rows);
     return rows;
+  }
+
+  // By their names: rows of JSON and pictures of the page go by them.
+  void tell_apart(std::vector<ElementRow>& rows) const {
+    std::set<std::string> taken{kUnfiltered, "clean"};
+    for (const NamedEvaluatedPeer& peer : peers_) taken.insert(peer.name);
+    for (ElementRow& row : rows) {
+      const std::string stem = row.name;
+      for (int n = 2; !taken.insert(row.name).second; ++n) row.name = stem + "-" + std::to_string(n);
+    }
   }
 
   EvaluationRow element_row(const ElementRow& element) {
@@ -340,6 +354,9 @@ Evaluation evaluate(const EvaluationOptions& options) {
     check_properties(kDenoiser, with(options.properties, {"preset", preset}));
   for (const std::string& model : options.models)
     check_properties(kNetwork, with(options.properties, {"model", model}));
+  if (options.peers &&
+      (options.sigmas.empty() ? options.crf.has_value() : std::ranges::count(options.sigmas, 0.0) > 0))
+    throw Failure("--peers: their strengths are in proportion to sigma, which is 0: say --sigma, above 0");
   if (options.crf && !is_installed("ffmpeg"))
     throw Failure("--crf: x264 is run by the command ffmpeg, which is not installed");
   Evaluation evaluation;

@@ -1,12 +1,15 @@
 // nonlocal inspect: what a model file holds.
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
 #include "commands.h"
 #include "inspect_text.h"
+#include "model/safetensors.h"
 #include "model_file.h"
 #include "nonlocal/network.h"
 #include "text.h"
@@ -121,9 +124,17 @@ json model_json(const std::string& file, const ModelSummary& model) {
           {"metadata", model.metadata}};
 }
 
+// A file that says so: what lies beside it, such as a config.json, is not its own.
+bool is_network(const std::string& file) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(file, error)) return false;
+  const std::string format = model::Safetensors(file).metadata("format").value_or("");
+  return format == "nonlocal.network" || format == "nonlocal.refinement";
+}
+
 void run(const InspectOptions& options) {
   const std::string file = model_file(options.model);
-  if (const auto model = summarise_text_model(file)) {
+  if (const auto model = is_network(file) ? std::nullopt : summarise_text_model(file)) {
     if (options.as_json) {
       std::cout << text_model_json(*model).dump(2, ' ', false, json::error_handler_t::replace) << std::endl;
     } else {
