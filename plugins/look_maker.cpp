@@ -41,7 +41,7 @@ Look look_of(PromptReading reading) {
 
 }  // namespace
 
-LookMaker::LookMaker(const LookSource& source) : source_(source) {
+LookMaker::LookMaker(const LookSource& source) : source_(source), threads_(source.threads) {
   if (source_.embeddings.empty()) {
     reader_.emplace(source_.model, source_.threads);
   } else {
@@ -92,7 +92,7 @@ std::shared_ptr<const Look> LookMaker::make(const LookRequest& request) {
   look->request = request;
   if (look->filter && request.is_baked) {
     GradeLookParameters parameters;
-    parameters.threads = source_.threads;
+    parameters.threads = threads_;
     look->baked = GradeLook::bake(*look->filter, request.format, parameters);
   }
   return look;

@@ -3,6 +3,7 @@
 
 #include <glib.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <exception>
@@ -23,7 +24,7 @@ namespace nonlocal {
 struct LookSource {
   std::string model;       // a file: the filter's weights, and a text encoder where there are no embeddings
   std::string embeddings;  // a file of one prompt's token embeddings, in place of prompts; "": none
-  int threads = 0;
+  int threads = 0;         // the encoder's, and what use_threads() begins with
 };
 
 struct LookRequest {
@@ -55,6 +56,9 @@ class LookMaker {
   LookMaker(const LookMaker&) = delete;
   LookMaker& operator=(const LookMaker&) = delete;
 
+  // From the next look that is baked on, at most as many; 0: as many as the machine has.
+  void use_threads(int threads) { threads_ = threads; }
+
   // Returns at once.
   void ask(const LookRequest& request);
 
@@ -74,6 +78,7 @@ class LookMaker {
   void work();
 
   LookSource source_;
+  std::atomic<int> threads_;
   std::optional<PromptReader> reader_;  // none: all looks are
   Look given_;                          // of these embeddings
   std::mutex making_;                   // one look at a time

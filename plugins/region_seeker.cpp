@@ -33,11 +33,17 @@ RegionSeeker::~RegionSeeker() {
 }
 
 void RegionSeeker::seek(const std::string& text) {
+  seek_anew();
   const std::lock_guard lock(mutex_);
   text_ = text;
+}
+
+void RegionSeeker::seek_anew() {
+  const std::lock_guard lock(mutex_);
   is_stale_ = stage_ == Stage::kHasFrame;
   if (stage_ == Stage::kFound) {
     stage_ = Stage::kIdle;
+    failure_ = nullptr;
   }
 }
 
@@ -53,6 +59,7 @@ bool RegionSeeker::offer(const FramePlanes& frame, const ColourFormat& format) {
   {
     const std::lock_guard lock(mutex_);
     stage_ = Stage::kHasFrame;
+    is_stale_ = false;
   }
   has_work_.notify_one();
   return true;
@@ -115,7 +122,6 @@ void RegionSeeker::work() {
         return;
       }
       text = text_;
-      is_stale_ = false;
     }
     std::exception_ptr failure;
     try {

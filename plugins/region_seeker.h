@@ -51,6 +51,9 @@ class RegionSeeker {
   // From the next frame on; "": nothing. What is found for an earlier text is dropped. Returns at once.
   void seek(const std::string& text);
 
+  // The same text, but in frames from the next one on: what is found in those before is dropped.
+  void seek_anew();
+
   // If the model waits for a frame, and there is a text: it gets a copy of this one. Whether it did. Waits
   // for no work.
   bool offer(const FramePlanes& frame, const ColourFormat& format);
@@ -73,7 +76,7 @@ class RegionSeeker {
   std::condition_variable has_work_;
   Stage stage_ = Stage::kIdle;
   std::string text_;
-  bool is_stale_ = false;  // the frame was taken for an earlier text
+  bool is_stale_ = false;  // what is found on the frame is wanted no more
   OwnPlanes frame_;        // the stream's in kIdle, the thread's in kHasFrame
   ColourFormat format_;
   FoundRegions found_;

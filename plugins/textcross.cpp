@@ -266,13 +266,15 @@ void install_properties(GObjectClass* object_class) {
               "What the change is limited to, as text: \"the car\"; \"\" (the default) is the whole picture. "
               "Found beside the stream, if model is a folder",
               "", kPlain));
-  install(PROP_MODEL,
-          g_param_spec_string(
-              "model", "Model",
-              "The filter's weights and the encoder of prompts, as text: the name of one of the library's "
-              "(grade, the default); a safetensors file, with a /; or a folder of CLIP's or CLIPSeg's files, "
-              "which finds regions, while grade does the grading. Opened when the element starts",
-              kDefaultModel, kWeights));
+  install(
+      PROP_MODEL,
+      g_param_spec_string(
+          "model", "Model",
+          "The filter's weights and the encoder of prompts, as text: the name of one of the library's "
+          "(grade, the default); a safetensors file, with a /; or a folder of CLIP's or CLIPSeg's files, "
+          "which finds regions, on half of n-threads, while grade does the grading. Opened when the element "
+          "starts",
+          kDefaultModel, kWeights));
   install(PROP_EMBEDDINGS,
           g_param_spec_string(
               "embeddings", "Embeddings",
@@ -559,6 +561,11 @@ double share_left(const Fade& fade, GstClockTime now, int transition) {
   return std::max(0.5, 1 - waited);
 }
 
+// Baked looks alone fade.
+bool changes_at_once(const Look& from, const Look& to) {
+  return !from.request.is_baked || !to.request.is_baked;
+}
+
 // The look that is newest begins to come in once the one before has.
 void advance(GstBaseTransform* trans, GstBuffer* buffer, const Settings& settings) {
   State& state = members(trans).state;
@@ -581,6 +588,9 @@ void advance(GstBaseTransform* trans, GstBuffer* buffer, const Settings& setting
   state.is_due = settings.message;
   fade = {std::exchange(fade.to, nullptr), std::move(newest), now,
           share_left(fade, now, settings.transition)};
+  if (fade.from != nullptr && changes_at_once(*fade.from, *fade.to)) {
+    fade.from.reset();
+  }
   state.is_new = true;
   state.weight = weight_at(fade, now, settings.transition);
 }
@@ -615,6 +625,7 @@ void ask_where_changed(GstBaseTransform* trans, const Settings& settings) {
     wanted.prompt = m.prompt;
     region = m.region;
   }
+  state.maker->use_threads(settings.threads);
   if (settings.texts != state.texts && state.regions.seeker == nullptr && !region.empty()) {
     GST_ELEMENT_WARNING(
         trans, LIBRARY, SETTINGS,
@@ -725,7 +736,12 @@ GstFlowReturn transform_frame_ip(GstVideoFilter* filter, GstVideoFrame* frame) {
 void forget_frames(State& state) {
   state.is_new = true;
   state.fade.from.reset();
-  state.regions.tracker.reset();
+  Regions& regions = state.regions;
+  regions.tracker.reset();
+  regions.found.pooled_bytes.reset();
+  if (regions.are_sought()) {
+    regions.seeker->seek_anew();
+  }
 }
 
 // The first frame has its look.
@@ -738,6 +754,7 @@ gboolean set_info(GstVideoFilter* filter, GstCaps*, GstVideoInfo* info, GstCaps*
     const std::lock_guard lock(m.mutex);
     wanted.prompt = m.prompt;
     wanted.is_baked = is_baked(m.settings);
+    state.maker->use_threads(m.settings.threads);
   }
   forget_frames(state);
   try {
@@ -761,6 +778,20 @@ gboolean sink_event(GstBaseTransform* trans, GstEvent* event) {
   return GST_BASE_TRANSFORM_CLASS(gst_text_cross_parent_class)->sink_event(trans, event);
 }
 
+// Whether it is the folder of a model that finds regions. A name without a / is the library's model of that
+// name, where there is one, whatever lies in the current folder.
+bool is_folder(const std::string& model) {
+  std::error_code error;
+  if (!std::filesystem::is_directory(model, error)) {
+    return false;
+  }
+  try {
+    return std::filesystem::is_directory(nonlocal::find_model(model), error);
+  } catch (const nonlocal::ModelError&) {
+    return true;
+  }
+}
+
 gboolean start(GstBaseTransform* trans) {
   Members& m = members(trans);
   try {
@@ -770,7 +801,7 @@ gboolean start(GstBaseTransform* trans) {
       source = {m.files.model, m.files.embeddings, m.settings.threads};
     }
     m.state = State();
-    if (std::filesystem::is_directory(source.model)) {
+    if (is_folder(source.model)) {
       m.state.regions.seeker = std::make_unique<nonlocal::RegionSeeker>(source.model, source.threads);
       source.model = kDefaultModel;
     }

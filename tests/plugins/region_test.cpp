@@ -188,6 +188,38 @@ TEST(Region, FramesComeOutOneForOneInEveryFormat) {
   }
 }
 
+// What was found in frames before a flush or a seek says nothing of those behind it.
+TEST(Region, WhatWasFoundIsForgottenAtAFlushOrASeek) {
+  const auto has_vector = [](GstBuffer* buffer) {
+    GstCustomMeta* meta = gst_buffer_get_custom_meta(buffer, "NonlocalTextMeta");
+    return meta != nullptr && gst_structure_has_field(gst_custom_meta_get_structure(meta), "pooled");
+  };
+  const std::vector<std::function<void(Harness&)>> ends = {[](Harness& h) { h.flush(); },
+                                                           [](Harness& h) { h.send_segment(); }};
+  for (const auto& end : ends) {
+    int index = 0;
+    Harness harness(kRgba, element_of("output=none prompt=red"), "textcross");
+    ASSERT_NE(push_until(harness, index, has_vector), nullptr);
+    for (const int pause : {0, 1000, 20000, 100000}) {  // the model waits, works, or has found something
+      ASSERT_NE(harness.filter(picture(index++)), nullptr);
+      g_usleep(pause);
+      static_cast<void>(harness.reports());
+      end(harness);
+      const Buffer out = harness.filter(picture(index++));
+      ASSERT_NE(out, nullptr);
+      EXPECT_FALSE(has_vector(out.get())) << pause;
+      EXPECT_TRUE(harness.reports().empty()) << pause;
+    }
+    ASSERT_NE(push_until(harness, index, has_vector), nullptr) << "it is sought again";
+    for (const Message& message : harness.reports()) {
+      double relevance = 0;
+      EXPECT_TRUE(
+          gst_structure_get_double(gst_message_get_structure(message.get()), "relevance", &relevance));
+      EXPECT_GT(relevance, 0.02);
+    }
+  }
+}
+
 // What moves is followed while the model is at work, and lost by no frame.
 TEST(Region, FollowsWhatMoves) {
   Harness harness(kRgba, element_of("output=mask prompt=red"), "textcross");

@@ -347,7 +347,17 @@ TEST(TextModels, OneThatIsUnchangedWorks) {
   EXPECT_EQ(play(pipeline.get()), "");
 }
 
+TEST(TextModels, ANameIsTheLibrarysWhateverLiesInTheCurrentFolder) {
+  const std::filesystem::path was = std::filesystem::current_path();
+  std::filesystem::create_directories(folder() / "here" / "grade");
+  std::filesystem::current_path(folder() / "here");
+  const Element pipeline = parse("videotestsrc num-buffers=2 ! textcross prompt=darker ! fakesink");
+  EXPECT_EQ(play(pipeline.get()), "");
+  std::filesystem::current_path(was);
+}
+
 TEST(TextModels, OneThatIsMissingOrTruncatedIsNamed) {
+  expect_refused("./" + std::string(300, 'x'), {"./xxx"});  // longer than a file's name may be
   expect_refused("no_such_model", {"expected in one of these folders"});
   expect_refused(folder() / "none.safetensors", {});
   std::ifstream whole(find_model("grade"), std::ios::binary);

@@ -307,6 +307,29 @@ TEST(TextPrompt, ALookFadesInWhilePlaying) {
   EXPECT_LT(luma.back(), plain - 3);
 }
 
+// Exact looks come whole, and do not wait for one another.
+TEST(TextPrompt, ExactLooksChangeAtOnce) {
+  Harness harness(kInfo, prompting("mode=exact transition=60000"), "textcross");
+  int next = 0;
+  const auto luma_after = [&](const char* prompt, double before) {
+    harness.set("prompt", prompt);
+    double luma = before;
+    for (int i = 0; i < 400 && luma == before; ++i) {
+      Buffer frame = noisy_frame(kInfo, 0);
+      GST_BUFFER_PTS(frame.get()) = next++ * kFrameDuration;
+      luma = mean_luma(harness.filter(std::move(frame)).get());
+      g_usleep(5000);
+    }
+    return luma;
+  };
+  const double plain = mean_luma(noisy_frame(kInfo, 0).get());
+  const double dark = luma_after("much darker", plain);
+  EXPECT_LT(dark, plain - 3);
+  const double bright = luma_after("much brighter", dark);
+  EXPECT_GT(bright, plain + 3);
+  EXPECT_EQ(luma_after("", bright), plain);
+}
+
 // Where another fades in, a look has come a transition after it was ready all the same, and without a jump.
 TEST(TextPrompt, ALookThatWaitsForAFadeComesInTime) {
   constexpr int kFrames = 25;  // of a transition
