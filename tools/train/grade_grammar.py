@@ -41,6 +41,8 @@ ADJECTIVE_FORMS = ["{a}", "{a}", "make it {a}", "make the {p} {a}", "a {a} {k}",
                    "a {k} that is {a}", "should feel {a}", "something {a}", "as {a} as possible", "i'm after a {a} {k}", "{a} and nice", "all {a}",
                    "make everything {a}", "how about a {a} {k}", "have it look {a}", "show it {a}", "a {a} one", "{a} please", "try {a}",
                    "a {k} that feels {a}", "go for a {a} {k}", "{k}: {a}", "grade it {a}", "make this {p} feel {a}", "i need a {a} {k}"]
+BASIC_FORMS = ["{a}", "make it {a}", "a {a} look", "a {a} {k}", "{a} look", "give it a {a} look", "give the {p} a {a} {k}", "make the {p} {a}", "turn it {a}", "it should be {a}", "it should look {a}"]
+BASIC_COMPARATIVE_FORMS = ["{c}", "{c}", "make it {c}", "make the {p} {c}", "please make the {p} {c}", "please make it {c}", "the {p} should be {c}", "a {c} look", "a {c} {k}"]
 COMPARATIVE_FORMS = ["{c}", "{c}", "{c}", "make it {c}", "make it {c}", "make the {p} {c}", "it should be {c}", "could it be {c}", "i'd like it {c}",
                      "needs to be {c}", "{c} than this", "{c} {k}", "{c} {p}", "a {c} {k}", "make everything {c}", "i want the {p} {c}", "turn it {c}",
                      "get it {c}", "{c} overall", "have it {c}", "it could be {c}", "let it look {c}", "would look better {c}", "render it {c}",
@@ -189,6 +191,7 @@ class Grammar:
         """Without WordNet stories have fewer words, and names of looks go into the same ones."""
         self.rng, self.off_topic, self.typos = rng, off_topic, typos
         self.places = 0.0  # share of instructions that say no more than how light or warm a place is to be
+        self.basic = 0.15  # share of those that nearly everybody begins with
         self.several = 1.0  # 0: instructions have one clause; 1: as many as they will
         stuff = {name for _, names, _ in STUFF_LOOKS for name in names}
         asked_for = NAMES | {name.removeprefix("a ").removeprefix("an ") for name in stuff}
@@ -205,6 +208,8 @@ class Grammar:
         r = self.rng
         if r.random() < self.places:
             return self.of_place()
+        if r.random() < self.basic:
+            return self.of_basic()
         kind = r.random()
         if kind < 0.32:
             return self.short()
@@ -243,6 +248,27 @@ class Grammar:
             return self.comparative_of(concept) if r.random() < 0.5 else r.choice(concept.adjectives), concept.more
         less = r.choice(("less {a}", "not so {a}", "not too {a}", "too {a}", "less {n}", "reduce the {n}", "no {n}", "less {n}", "it's too {a}", "the {p} is too {a}"))
         return self.fill(less, a=r.choice(concept.adjectives), n=r.choice(concept.nouns)), concept.less
+
+    def of_basic(self) -> Clause:
+        """ "much darker", "a red look": who does not know yet what is understood says it so. Other texts have these forms, too
+        ("a spanish cow"), so that the rest of the grammar has too few of them."""
+        r = self.rng
+        how, factor = self.amount()
+        kind = r.random()
+        if kind < 0.4:
+            concept = self.some_concept()
+            text, edits = self.fill(r.choice(BASIC_COMPARATIVE_FORMS), c=how + self.comparative_of(concept)), concept.more
+        elif kind < 0.6:
+            concept = self.some_concept()
+            text, edits = self.fill(r.choice(BASIC_FORMS), a=how + r.choice(concept.adjectives)), concept.more
+        elif kind < 0.78:
+            name, colour = self.some_colour()
+            text, edits = self.fill(r.choice(BASIC_FORMS), a=how + name), [row(**tint(colour))]
+        else:
+            names, edits = self.look()
+            how, factor = (how, factor) if r.random() < 0.4 else ("", 1.0)
+            text = self.fill(r.choice(BASIC_FORMS), a=how + r.choice(names[: USUAL_NAMES.get(names[0], 6)]))
+        return text, [scaled(e, min(factor, 1.6) if kind >= 0.78 else factor) for e in edits]
 
     def story(self) -> Clause:
         """ "a stranger waiting in the moonlight": what a look is to be like, in a sentence of words that mean nothing here."""
