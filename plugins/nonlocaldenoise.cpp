@@ -692,6 +692,10 @@ void denoise(GstBaseTransform* trans, const GstVideoFrame& frame) {
                                                ahead.views(interlaced ? std::optional(field) : std::nullopt));
       }
     }
+  } else {
+    for (FieldDenoiser& field : state.denoisers) {
+      field.denoiser.reset();  // the next frame that is filtered does not follow the last one that was
+    }
   }
   report(trans, frame.buffer, noise.level, search_size);
   if (settings.adaptive) {
@@ -702,9 +706,6 @@ void denoise(GstBaseTransform* trans, const GstVideoFrame& frame) {
 // Called in passthrough, too, with a frame that must only be read.
 GstFlowReturn transform_frame_ip(GstVideoFilter* filter, GstVideoFrame* frame) {
   auto* trans = GST_BASE_TRANSFORM(filter);
-  if (GST_BUFFER_FLAG_IS_SET(frame->buffer, GST_BUFFER_FLAG_GAP)) {
-    return GST_FLOW_OK;
-  }
   try {
     denoise(trans, *frame);
     return GST_FLOW_OK;

@@ -397,10 +397,6 @@ void before_transform(GstBaseTransform* trans, GstBuffer* buffer) {
 }
 
 GstFlowReturn transform_frame_ip(GstVideoFilter* filter, GstVideoFrame* frame) {
-  if (GST_BUFFER_FLAG_IS_SET(frame->buffer, GST_BUFFER_FLAG_GAP)) {
-    members(filter).state.reset();  // of the frame after it, this one would have been the past
-    return GST_FLOW_OK;
-  }
   try {
     filter_frame(members(filter).state, *frame);
     return GST_FLOW_OK;

@@ -706,9 +706,6 @@ void report_where_due(GstBaseTransform* trans, const GstVideoFrame& frame) {
 }
 
 GstFlowReturn transform_frame_ip(GstVideoFilter* filter, GstVideoFrame* frame) {
-  if (GST_BUFFER_FLAG_IS_SET(frame->buffer, GST_BUFFER_FLAG_GAP)) {
-    return GST_FLOW_OK;
-  }
   auto* trans = GST_BASE_TRANSFORM(filter);
   try {
     State& state = members(filter).state;

@@ -437,7 +437,10 @@ void FrameNoise::sort_into_bands() {
   }
   for_each_block([&](int i) {
     if (!blocks_[i].constant()) {
-      bands_[static_cast<std::size_t>(blocks_[i].brightness) * bands_.size() / 256].push_back(i);
+      // Samples of 9 to 15 bits may be above their range: 10 bits at the top of 16, taken for some at the
+      // bottom.
+      const auto band = static_cast<std::size_t>(blocks_[i].brightness) * bands_.size() / 256;
+      bands_[std::min(band, bands_.size() - 1)].push_back(i);
     }
   });
 }

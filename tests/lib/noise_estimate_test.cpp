@@ -193,6 +193,17 @@ TEST(NoiseEstimate, EveryBitDepthSpeaksIn8BitCodeValues) {
   }
 }
 
+// 10 bits at the top of a word, taken for such at its bottom: no figure is right, but none is out of bounds.
+TEST(NoiseEstimate, SamplesAboveTheirRangeDoNoHarm) {
+  std::mt19937 random(1);
+  std::vector<std::uint16_t> samples(176 * 144);
+  std::generate(samples.begin(), samples.end(), [&] { return static_cast<std::uint16_t>(random()); });
+  for (const int bit_depth : {9, 10, 15}) {
+    const ConstPlane plane{reinterpret_cast<const std::byte*>(samples.data()), 176, 144, 2 * 176, bit_depth};
+    EXPECT_GE(NoiseEstimator().estimate(plane), 0) << bit_depth;
+  }
+}
+
 TEST(NoiseEstimate, SubCodeValueNoiseOfDeepPlanes) {
   for (const int bit_depth : {10, 12, 16}) {
     const Layout layout{.bit_depth = bit_depth};

@@ -37,6 +37,22 @@ TEST(Passthrough, NoiseLevelIsStillEstimated) {
   EXPECT_FALSE(harness.reports().empty());
 }
 
+// What comes behind is not averaged with what was before.
+TEST(Passthrough, WhatWasBeforeItIsForgotten) {
+  const auto last_of = [](bool has_past) {
+    Harness harness(kInfo);
+    harness.set("preset", "balanced").set("sigma", "20");
+    for (int i = 0; i < (has_past ? 4 : 0); ++i) {
+      EXPECT_TRUE(harness.filter(noisy_frame(kInfo, i)));
+    }
+    harness.set("strength", "0").set("chroma-strength", "0");
+    EXPECT_TRUE(harness.filter(noisy_frame(kInfo, 4)));
+    harness.set("strength", "1").set("chroma-strength", "1");
+    return bytes_of(harness.filter(noisy_frame(kInfo, 5)).get());
+  };
+  EXPECT_EQ(last_of(true), last_of(false));
+}
+
 // ---------------------------------------------------------------------------------------- counts and time
 
 TEST(Stream, AddsNoLatency) {

@@ -93,6 +93,35 @@ TEST_F(BadInputTest, OutputCannotBe) {
   expect_refusal("$TOOL filter in.mkv ./in.mkv", "^nonlocal: ./in.mkv: the output is the input itself");
 }
 
+// What Ctrl-C leaves has a name of its own, and so has the picture: neither may be what is read.
+TEST_F(BadInputTest, NothingThatIsReadIsWrittenOver) {
+  make_video("film.partial.mkv", 2);
+  make_video("clean.mkv", 2);
+  must("cp film.partial.mkv kept; mkdir -p pages; cp clean.mkv pages/clean.png");
+  expect_refusal("$TOOL filter film.partial.mkv film.mkv",
+                 "^nonlocal: film.partial.mkv: the output is the input itself");
+  expect_refusal("$TOOL filter film.partial.mkv clean.mkv --reference ./clean.mkv",
+                 "^nonlocal: clean.mkv: the output is the reference itself");
+  expect_refusal(
+      "$TOOL filter film.partial.mkv out.mkv --picture pages/clean.png --reference pages/clean.png",
+      "^nonlocal: pages/clean.png: the output is the reference itself");
+  must("$TOOL plan film.partial.mkv -o plan --denoise fast && $TOOL filter --plan plan --segment 0");
+  expect_refusal("$TOOL join plan ./film.partial.mkv",
+                 "^nonlocal: ./film.partial.mkv: the output is the input itself");
+  must("cmp film.partial.mkv kept");
+}
+
+TEST_F(BadInputTest, APlanThatCannotBeWrittenIsNone) {
+  make_video("in.mkv", 200);
+  const std::string plan = "$TOOL plan in.mkv -o plan --denoise fast --seconds 0.2 --quiet";
+  const Outcome full = run("ulimit -f 1; trap '' XFSZ; " + plan);
+  EXPECT_EQ(full.status, 1);
+  EXPECT_NE(full.err.find("plan.json: cannot be written: File too large"), std::string::npos) << full.err;
+  EXPECT_FALSE(std::filesystem::exists("plan/plan.json"));
+  must(plan);
+  EXPECT_GT(std::filesystem::file_size("plan/plan.json"), 1024U) << "else it would not have been cut";
+}
+
 TEST_F(BadInputTest, DiskIsFull) {
   make_video("in.mkv", 2);
   expect_refusal("ulimit -f 1; trap '' XFSZ; $TOOL filter in.mkv out.mkv --preset fast --quality 0",

@@ -77,6 +77,19 @@ TEST_F(FilterResumeTest, InterruptLeavesAFileToPlayAndTheWorkToResume) {
   EXPECT_EQ(count_frames("out.mkv"), kFrames);
 }
 
+// The picture may be asked for when its frame has been filtered already.
+TEST_F(FilterResumeTest, APictureIsMadeOfWhatWasFilteredBefore) {
+  const Outcome outcome = run("$TOOL filter " + slowly("in.mkv out.mkv") + R"( & tool=$!
+    until [ -e .out.mkv.nonlocal/segment-00006.json ]; do sleep 0.02; done
+    kill -INT $tool
+    wait $tool)");
+  EXPECT_EQ(outcome.status, 130);
+  must("echo an older one > out.png; $TOOL filter " + slowly("in.mkv out.mkv --picture out.png --resume"));
+  must("$TOOL filter " + slowly("in.mkv whole.mkv --picture whole.png"));
+  must("cmp out.png whole.png");
+  EXPECT_EQ(frames_md5("out.mkv"), frames_md5("whole.mkv"));
+}
+
 TEST_F(FilterResumeTest, InterruptInTheFirstSegmentLeavesTheFileOnly) {
   make_video("long.mkv", 400);
   const Outcome outcome = run(R"($TOOL filter long.mkv out.mkv --search-size 63 --picture out.png & tool=$!

@@ -18,12 +18,26 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// "film.mkv": "film.partial.mkv"
+std::string name_of_partial(const fs::path& output) {
+  return (output.parent_path() / (output.stem().string() + ".partial" + output.extension().string()))
+      .string();
+}
+
+void check_is_other(const std::string& written, const std::string& read, const char* what) {
+  std::error_code error;
+  if (!read.empty() && fs::equivalent(read, written, error))
+    throw Failure(written + ": the output is the " + what + " itself");
+}
+
 // What can be known to go wrong before the work begins.
 void check(const FilterRequest& request) {
   PartialFile::check(request.job.output);
-  std::error_code error;
-  if (fs::equivalent(request.job.input, request.job.output, error))
-    throw Failure(request.job.output + ": the output is the input itself");
+  for (const std::string& written :
+       {request.job.output, name_of_partial(request.job.output), request.picture}) {
+    check_is_other(written, request.job.input, "input");
+    check_is_other(written, request.reference, "reference");
+  }
   if (request.picture.empty()) return;
   check_png_name(request.picture);
   PartialFile::check(request.picture);
@@ -35,12 +49,6 @@ void check_reference(const FilterRequest& request, const MediaFile& media) {
   if (clean.width != media.width || clean.height != media.height)
     throw Failure(formatted("%s: the reference is %dx%d, the input %dx%d", request.reference.c_str(),
                             clean.width, clean.height, media.width, media.height));
-}
-
-// "film.mkv": "film.partial.mkv"
-std::string name_of_partial(const fs::path& output) {
-  return (output.parent_path() / (output.stem().string() + ".partial" + output.extension().string()))
-      .string();
 }
 
 std::string frames_text(int64_t frames, int64_t of) {
@@ -83,7 +91,7 @@ class Run {
     result_.command = text.command(plugin_folder());
     listener_.begins(plan_, frames_finished());
     for (const Segment& segment : plan_.segments)
-      work_->has(segment) ? take(work_->report(segment)) : run(segment);
+      work_->has(segment) && !lacks_picture(segment) ? take(work_->report(segment)) : run(segment);
     check_all_decoded();
     PartialFile video(request_.job.output, joined());
     join(plan_, *work_, video.path(), std::nullopt, [&](int64_t n) { listener_.joined(n); });
@@ -167,10 +175,15 @@ class Run {
   }
   [[nodiscard]] fs::path picture() const { return work_->path() / "picture.png"; }
 
+  // One that was filtered without the wish for it, or before a run that was killed when it had put it in its
+  // place, is filtered again.
+  [[nodiscard]] bool lacks_picture(const Segment& segment) {
+    const int64_t at = wishes().picture_frame - segment.first;
+    return at >= 0 && at < segment.frames && !fs::exists(picture());
+  }
+
   void commit_picture() {
     if (request_.picture.empty()) return;
-    // A run that was killed behind this has put it there already.
-    if (!fs::exists(picture()) && fs::exists(request_.picture)) return;
     if (!fs::exists(picture())) throw Failure(request_.picture + ": the frame for it did not come");
     PartialFile(request_.picture, picture()).commit();
   }

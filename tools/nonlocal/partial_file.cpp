@@ -24,6 +24,14 @@ fs::path partial_name(const fs::path& target) {
 
 }  // namespace
 
+int to_disk(const fs::path& path) {
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return errno;
+  const int error = fsync(file) == 0 ? 0 : errno;
+  close(file);
+  return error;
+}
+
 void PartialFile::check(const fs::path& target) {
   std::error_code error;
   const fs::path folder = target.has_parent_path() ? target.parent_path() : fs::path(".");
@@ -49,10 +57,13 @@ PartialFile::~PartialFile() {
 }
 
 void PartialFile::commit() {
+  if (const int error = to_disk(path_); error != 0)
+    throw Failure(target_.string() + ": cannot be written: " + std::strerror(error));
   std::error_code error;
   fs::rename(path_, target_, error);
   if (error) throw Failure(target_.string() + ": cannot be written: " + error.message());
   path_.clear();
+  to_disk(target_.has_parent_path() ? target_.parent_path() : ".");  // not every file system can
 }
 
 }  // namespace nonlocal::tools

@@ -5,6 +5,10 @@
 
 namespace nonlocal::tools {
 
+// What a name stands for after a power cut is what was on the disk before it got the name. An errno: 0, or
+// why it could not be brought there.
+int to_disk(const std::filesystem::path& path);
+
 class PartialFile {
  public:
   // Creates an empty file beside `target`, which proves that it can be written there. Throws Failure if not.
@@ -24,7 +28,7 @@ class PartialFile {
   // Where to write.
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
 
-  // Gives the file its name, in the place of an older one. Throws Failure.
+  // Gives the file its name, in the place of an older one, once it is on the disk. Throws Failure.
   void commit();
 
  private:

@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "failure.h"
+#include "partial_file.h"
 #include "text.h"
 
 namespace nonlocal::tools {
@@ -24,23 +25,22 @@ constexpr const char* kPlan = "plan.json";
   throw Failure(path.string() + ": cannot be written: " + std::strerror(error));
 }
 
-// What a name stands for after a power cut is what was on the disk before it got the name.
-void to_disk(const fs::path& path) {
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  const bool done = file >= 0 && fsync(file) == 0;
-  const int error = errno;
-  if (file >= 0) close(file);
-  if (!done) fail(path, error);
-}
-
 void rename_safely(const fs::path& from, const fs::path& to) {
-  to_disk(from);
+  if (const int error = to_disk(from); error != 0) fail(to, error);
   if (std::rename(from.c_str(), to.c_str()) != 0) fail(to, errno);
 }
 
 void write_json(const fs::path& path, const json& value) {
   const fs::path partial = path.string() + "." + g_get_host_name() + "." + std::to_string(getpid()) + ".part";
-  std::ofstream(partial) << value.dump() << '\n';
+  std::ofstream file(partial);
+  file << value.dump() << '\n';
+  file.close();
+  if (!file) {
+    const int error = errno != 0 ? errno : EIO;
+    std::error_code ignored;
+    fs::remove(partial, ignored);
+    fail(path, error);
+  }
   rename_safely(partial, path);
 }
 
