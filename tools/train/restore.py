@@ -138,14 +138,17 @@ def prepared(graph: export.Graph, crops: torch.Tensor) -> export.Graph:
 
 
 @torch.no_grad()
-def plain(graph: export.Graph) -> export.Graph:
-    """The same with weights as they multiply."""
+def plain(graph: export.Graph, share: float) -> export.Graph:
+    """The same with weights as they multiply, and `share` of the residual."""
     folded = export.Graph(graph.description)
     for module, learned in zip(folded.layers, graph.layers):
         if parametrize.is_parametrized(learned):
             module.load_state_dict({name: getattr(learned, name) for name in module.state_dict()})
         else:
             module.load_state_dict(learned.state_dict())
+    last = [m for m in folded.layers if isinstance(m, nn.Conv2d)][-1]
+    last.weight *= share
+    last.bias *= share
     return folded
 
 
@@ -180,7 +183,7 @@ class Training:
         partial = out.with_suffix(".partial")
         torch.save(state, partial)
         partial.replace(out.with_suffix(".checkpoint"))
-        export.save(plain(self.graph), out, self.provenance())
+        export.save(plain(self.graph, self.options.share), out, self.provenance())
 
     def provenance(self) -> dict[str, str]:
         o = self.options
@@ -189,7 +192,7 @@ class Training:
             "purpose": "luma of compressed, noisy or slightly blurred video",
             "trained_by": "tools/train/restore.py, on the pairs of tools/train/compressed.py",
             "trained_on": "BSD400 (gray crops), McMaster, Set14, LIVE1 without the Kodak set's photographs",
-            "training": f"{self.steps} steps of {o.batch} crops of {o.crop}x{o.crop}, Adam from {o.rate:g}, harm {o.harm:g}, seed {o.seed}",
+            "training": f"{self.steps} steps of {o.batch} crops of {o.crop}x{o.crop}, Adam from {o.rate:g}, harm {o.harm:g}, seed {o.seed}, {o.share:g} of the residual",
             "held_out": self.history[-1] if self.history else "",
         }
 
@@ -256,6 +259,7 @@ if __name__ == "__main__":
     parser.add_argument("--crop", type=int, default=128, help="a multiple of 32, the attention's window")
     parser.add_argument("--rate", type=float, default=2e-3)
     parser.add_argument("--harm", type=float, default=1, help="how much more what a crop loses counts than what it gains")
+    parser.add_argument("--share", type=float, default=1, help="of the learned residual that is saved: less is safer for texture")
     parser.add_argument("--bf16", action=argparse.BooleanOptionalAction, default=True)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--report", type=float, default=2, help="minutes between reports")
