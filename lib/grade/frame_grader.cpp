@@ -184,12 +184,13 @@ void FrameGrader::State::cut_cells(const FrameJob& job, int columns, int rows, i
   for (int row = 0; row < strips; ++row) {
     const int y = cell_border(row, strips, job.height);
     const int height = cell_border(row + 1, strips, job.height) - y;
+    const int top = cell_border(row / bands, rows - 1, job.height);
+    const int middle = top + (cell_border(row / bands + 1, rows - 1, job.height) - top) / 2;
     for (int column = 0; column + 1 < columns && height > 0; ++column) {
       const int x = cell_border(column, columns - 1, job.width);
       const int width = cell_border(column + 1, columns - 1, job.width) - x;
       if (width > 0) {
-        tiles.push_back(
-            {x, y, width, height, (column + 0.5) / (columns - 1), (row / bands + 0.5) / (rows - 1)});
+        tiles.push_back({x, y, width, height, x + width / 2, middle});
       }
     }
   }
@@ -323,8 +324,11 @@ void FrameGrader::State::make_whole_tables(const Shares& shares, std::array<Tabl
 void FrameGrader::State::make_cell(const FrameJob& job, const Shares& shares, int which, const Tile& tile,
                                    const grade::LevelRanges& ranges, float* memory, Table& table) const {
   const Lattices l = shares.look[which]->lattices();
-  const int column = static_cast<int>(tile.cell_x * (l.columns - 1));
-  const int row = static_cast<int>(tile.cell_y * (l.rows - 1));
+  const auto cell = [](int middle, int size, int places) {
+    return std::clamp(static_cast<int>(static_cast<double>(middle) * (places - 1) / size), 0, places - 2);
+  };
+  const int column = cell(tile.middle_x, job.width, l.columns);
+  const int row = cell(tile.middle_y, job.height, l.rows);
   for (int c = 0; c < job.planes; ++c) {
     const Four from = corners(l, column, row, c);
     const Four other = shares.is_blend ? corners(shares.look[1]->lattices(), column, row, c) : Four{};

@@ -43,9 +43,9 @@ struct FrameJob {
 // Of luma's samples; where chroma is subsampled, from even ones on.
 struct Tile {
   int x, y, width, height;
-  // Of the places' cell that it lies in, of the frame's width and height: the tile's own may lie in the next
-  // one, where borders are rounded to whole samples.
-  double cell_x = 0, cell_y = 0;
+  // The middle of the tile and those above and below it in the same cell of places: the cell goes by it, and
+  // not by the tile's own, as how many there are depends on the threads.
+  int middle_x = 0, middle_y = 0;
 };
 
 // Which samples are mapped, and so which of the three channels change.

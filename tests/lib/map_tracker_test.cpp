@@ -341,7 +341,7 @@ TEST(MixByMap, WrongArgumentsAreRefused) {
   EXPECT_THROW(mix_by_map(map.view(), deep.views(), frame.views(), kGray), InvalidArgument);
   EXPECT_THROW(mix_by_map(map.view(), {}, frame.views(), kGray), InvalidArgument);
   EXPECT_THROW(mix_by_map(map.view(), changed.views(), frame.views(), kGray, -1), InvalidArgument);
-  EXPECT_THROW(mix_by_map(Map(1, 1025).view(), changed.views(), frame.views(), kGray), InvalidArgument);
+  EXPECT_THROW(mix_by_map(Map(1, 4097).view(), changed.views(), frame.views(), kGray), InvalidArgument);
 }
 
 }  // namespace
