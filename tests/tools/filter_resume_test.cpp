@@ -25,6 +25,13 @@ class FilterResumeTest : public ToolTest {
   }
 
   static std::string slowly(const std::string& arguments) { return arguments + kSlow; }
+
+  // in.mkv to out.mkv, until this segment, of one digit, is finished.
+  static Outcome interrupted_behind(int segment) {
+    return run("$TOOL filter " + slowly("in.mkv out.mkv") +
+               " & tool=$!; until [ -e .out.mkv.nonlocal/segment-0000" + std::to_string(segment) +
+               ".json ]; do sleep 0.02; done; kill -INT $tool; wait $tool");
+  }
 };
 
 double seconds_of(const Outcome& outcome) {
@@ -51,10 +58,7 @@ TEST_F(FilterResumeTest, AfterKillsTheFramesAreThoseOfAnUndisturbedRun) {
 }
 
 TEST_F(FilterResumeTest, InterruptLeavesAFileToPlayAndTheWorkToResume) {
-  const Outcome outcome = run("$TOOL filter " + slowly("in.mkv out.mkv") + R"( & tool=$!
-    until [ -e .out.mkv.nonlocal/segment-00000.json ]; do sleep 0.02; done
-    kill -INT $tool
-    wait $tool)");
+  const Outcome outcome = interrupted_behind(0);
   EXPECT_EQ(outcome.status, 130);
   EXPECT_NE(outcome.err.find("of 100 frames are in out.partial.mkv, --resume goes on"), std::string::npos)
       << outcome.err;
@@ -79,10 +83,7 @@ TEST_F(FilterResumeTest, InterruptLeavesAFileToPlayAndTheWorkToResume) {
 
 // The picture may be asked for when its frame has been filtered already.
 TEST_F(FilterResumeTest, APictureIsMadeOfWhatWasFilteredBefore) {
-  const Outcome outcome = run("$TOOL filter " + slowly("in.mkv out.mkv") + R"( & tool=$!
-    until [ -e .out.mkv.nonlocal/segment-00006.json ]; do sleep 0.02; done
-    kill -INT $tool
-    wait $tool)");
+  const Outcome outcome = interrupted_behind(6);
   EXPECT_EQ(outcome.status, 130);
   must("echo an older one > out.png; $TOOL filter " + slowly("in.mkv out.mkv --picture out.png --resume"));
   must("$TOOL filter " + slowly("in.mkv whole.mkv --picture whole.png"));

@@ -354,13 +354,12 @@ Evaluation evaluate(const EvaluationOptions& options) {
     check_properties(kDenoiser, with(options.properties, {"preset", preset}));
   for (const std::string& model : options.models)
     check_properties(kNetwork, with(options.properties, {"model", model}));
-  if (options.peers &&
-      (options.sigmas.empty() ? options.crf.has_value() : std::ranges::count(options.sigmas, 0.0) > 0))
-    throw Failure("--peers: their strengths are in proportion to sigma, which is 0: say --sigma, above 0");
   if (options.crf && !is_installed("ffmpeg"))
     throw Failure("--crf: x264 is run by the command ffmpeg, which is not installed");
   Evaluation evaluation;
   evaluation.material = read_material(options.material);
+  if (options.peers && std::ranges::count(sigmas_of(options, evaluation.material), 0.0) > 0)
+    throw Failure("--peers: their strengths are in proportion to sigma, which is 0: say --sigma, above 0");
   if (!evaluation.material.is_clip && options.measure_from > 0)
     throw Failure("--measure-from is for a clip: each picture is filtered by itself");
   if (options.measure_from >= evaluation.material.count())

@@ -24,19 +24,13 @@ std::string name_of_partial(const fs::path& output) {
       .string();
 }
 
-void check_is_other(const std::string& written, const std::string& read, const char* what) {
-  std::error_code error;
-  if (!read.empty() && fs::equivalent(read, written, error))
-    throw Failure(written + ": the output is the " + what + " itself");
-}
-
 // What can be known to go wrong before the work begins.
 void check(const FilterRequest& request) {
   PartialFile::check(request.job.output);
   for (const std::string& written :
        {request.job.output, name_of_partial(request.job.output), request.picture}) {
-    check_is_other(written, request.job.input, "input");
-    check_is_other(written, request.reference, "reference");
+    PartialFile::check_is_not(written, request.job.input, "input");
+    PartialFile::check_is_not(written, request.reference, "reference");
   }
   if (request.picture.empty()) return;
   check_png_name(request.picture);

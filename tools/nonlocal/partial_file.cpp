@@ -39,6 +39,12 @@ void PartialFile::check(const fs::path& target) {
   if (fs::is_directory(target, error)) throw Failure(target.string() + ": is a folder, not a file");
 }
 
+void PartialFile::check_is_not(const fs::path& target, const fs::path& read, const std::string& what) {
+  std::error_code error;
+  if (fs::equivalent(read, target, error))
+    throw Failure(target.string() + ": the output is the " + what + " itself");
+}
+
 PartialFile::PartialFile(fs::path target, fs::path path)
     : target_(std::move(target)), path_(std::move(path)) {
   check(target_);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 
 namespace nonlocal::tools {
 
@@ -19,6 +20,10 @@ class PartialFile {
 
   // Throws Failure where `target` cannot be a file: it is a folder, or its folder is not there.
   static void check(const std::filesystem::path& target);
+
+  // Throws Failure where `target` is the file `read`, by whatever name: `what` of the work that is.
+  static void check_is_not(const std::filesystem::path& target, const std::filesystem::path& read,
+                           const std::string& what);
 
   // Removes what commit() has not renamed.
   ~PartialFile();

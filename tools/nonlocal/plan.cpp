@@ -134,9 +134,7 @@ void join(const JoinOptions& options) {
   const WorkFolder work(options.folder);
   Plan plan = work.plan();
   check_extension(options, plan);
-  std::error_code error;
-  if (std::filesystem::equivalent(plan.job.input, options.output, error))
-    throw Failure(options.output + ": the output is the input itself");
+  PartialFile::check_is_not(options.output, plan.job.input, "input");
   check_finished(options, plan, work);
   const std::vector<GstClockTime> times = checked_times(plan, work);
   plan.job.output = options.output;
