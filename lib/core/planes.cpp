@@ -9,11 +9,6 @@
 namespace nonlocal {
 namespace {
 
-std::string describe(const ConstPlane& p) {
-  return std::to_string(p.width) + "x" + std::to_string(p.height) + " of " + std::to_string(p.bit_depth) +
-         " bits";
-}
-
 struct Extent {
   explicit Extent(const ConstPlane& p) {
     const std::byte* last = p.row(p.height - 1);
@@ -26,6 +21,15 @@ struct Extent {
 };
 
 }  // namespace
+
+std::string described(const ConstPlane& p) {
+  return std::to_string(p.width) + "x" + std::to_string(p.height) + " of " + std::to_string(p.bit_depth) +
+         " bits";
+}
+
+bool is_all_or_half(int size, int whole) {
+  return size == whole || size == whole / 2 || size == (whole + 1) / 2;
+}
 
 bool overlap(const ConstPlane& a, const ConstPlane& b) {
   const Extent first(a);
@@ -40,7 +44,7 @@ void check_plane(const char* filter, const ConstPlane& p) {
     throw InvalidArgument(name() + "a plane has no data");
   }
   if (p.width < 1 || p.height < 1 || p.width > 32768 || p.height > 32768) {
-    throw InvalidArgument(name() + "expected a plane of 1x1 to 32768x32768 samples, got " + describe(p));
+    throw InvalidArgument(name() + "expected a plane of 1x1 to 32768x32768 samples, got " + described(p));
   }
   if (p.bit_depth < 8 || p.bit_depth > 16 || p.shift < 0 ||
       p.shift + p.bit_depth > 8 * p.bytes_per_sample()) {
@@ -62,8 +66,8 @@ void check_planes(const char* filter, std::span<const ConstPlane> in, std::span<
   const auto check_like_first = [&](const ConstPlane& p, int bit_depth) {
     check_plane(filter, p);
     if (p.width != in[0].width || p.height != in[0].height || p.bit_depth != bit_depth) {
-      throw InvalidArgument(name() + "expected every plane to be " + describe(in[0]) +
-                            " like the first, got " + describe(p));
+      throw InvalidArgument(name() + "expected every plane to be " + described(in[0]) +
+                            " like the first, got " + described(p));
     }
   };
   for (const ConstPlane& p : in) {

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <span>
 #include <string>
 
+#include "denoise/checks.h"
 #include "nonlocal/error.h"
 #include "nonlocal/noise_estimate.h"
 #include "nonlocal/video_denoiser.h"
@@ -83,13 +85,16 @@ void nonlocal_denoiser::filter(const nonlocal_plane* given, int count, const non
   parameters.search_size = settings.search_size;
   parameters.temporal = settings.temporal != 0;
   parameters.threads = settings.threads;
-  if (settings.sigma < 0) {
+  const bool is_estimated = settings.sigma < 0;
+  if (!is_estimated) parameters.sigma = parameters.chroma_sigma = settings.sigma;
+  const std::span<const Plane> luma(planes.data(), 1);
+  const std::span<const Plane> chroma(planes.data() + 1, static_cast<std::size_t>(count - 1));
+  nonlocal::check_frame(luma, chroma, parameters);
+  if (is_estimated)
     take_noise(parameters, count);
-  } else {
+  else
     noise = settings.sigma;
-    parameters.sigma = parameters.chroma_sigma = settings.sigma;
-  }
-  denoiser.filter({planes.data(), 1}, {planes.data() + 1, static_cast<std::size_t>(count - 1)}, parameters);
+  denoiser.filter(luma, chroma, parameters);
 }
 
 nonlocal_settings nonlocal_default_settings() { return {-1, 1, 1, 5, 11, 1, 0}; }

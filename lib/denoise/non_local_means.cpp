@@ -11,6 +11,7 @@
 #include "core/rounding.h"
 #include "core/workers.h"
 #include "denoise/attention_means.h"
+#include "denoise/checks.h"
 #include "denoise/nlm_tile.h"
 #include "nonlocal/error.h"
 
@@ -25,22 +26,6 @@ using denoise::TileScratch;
 constexpr int kMostPlanes = 4;
 constexpr int kTilesAThread = 4;
 constexpr int kLowestTile = 64;
-
-void check_parameters(const NonLocalMeansParameters& p) {
-  const auto require = [](bool good, const char* expected, auto got) {
-    if (!good) {
-      throw InvalidArgument("NonLocalMeans: expected " + std::string(expected) + ", got " +
-                            std::to_string(got));
-    }
-  };
-  require(p.patch_size % 2 == 1 && p.patch_size >= 1 && p.patch_size <= 15, "an odd patch_size of 1 to 15",
-          p.patch_size);
-  require(p.search_size % 2 == 1 && p.search_size >= 3 && p.search_size <= 63,
-          "an odd search_size of 3 to 63", p.search_size);
-  require(p.sigma >= 0 && p.sigma <= 100, "a sigma of 0 to 100", p.sigma);
-  require(p.strength >= 0 && p.strength <= 10, "a strength of 0 to 10", p.strength);
-  require(p.threads >= 0, "0 (all) or more threads", p.threads);
-}
 
 // A sample of one depth as one of another, rounded.
 struct DepthChange {
@@ -119,20 +104,13 @@ struct Tiling {
   int tile_height = 0;
 };
 
-bool is_all_or_half(int size, int whole) {
-  return size == whole || size == whole / 2 || size == (whole + 1) / 2;
-}
-
 // Joint planes have as many columns and rows as the others, or half of them.
 void check_joint_size(const ConstPlane& joint, const ConstPlane& first) {
-  const auto size = [](const ConstPlane& p) {
-    return std::to_string(p.width) + "x" + std::to_string(p.height) + " of " + std::to_string(p.bit_depth) +
-           " bits";
-  };
   if (!is_all_or_half(joint.width, first.width) || !is_all_or_half(joint.height, first.height) ||
       joint.bit_depth != first.bit_depth) {
     throw InvalidArgument("NonLocalMeans: expected joint planes of the depth of the first plane, " +
-                          size(first) + ", and of its width and height or half of each, got " + size(joint));
+                          described(first) + ", and of its width and height or half of each, got " +
+                          described(joint));
   }
 }
 
@@ -165,6 +143,22 @@ void check_frame(const NonLocalMeansFrame& f, NonLocalMeansMethod method) {
 }
 
 }  // namespace
+
+void check_parameters(const NonLocalMeansParameters& p) {
+  const auto require = [](bool good, const char* expected, auto got) {
+    if (!good) {
+      throw InvalidArgument("NonLocalMeans: expected " + std::string(expected) + ", got " +
+                            std::to_string(got));
+    }
+  };
+  require(p.patch_size % 2 == 1 && p.patch_size >= 1 && p.patch_size <= 15, "an odd patch_size of 1 to 15",
+          p.patch_size);
+  require(p.search_size % 2 == 1 && p.search_size >= 3 && p.search_size <= 63,
+          "an odd search_size of 3 to 63", p.search_size);
+  require(p.sigma >= 0 && p.sigma <= 100, "a sigma of 0 to 100", p.sigma);
+  require(p.strength >= 0 && p.strength <= 10, "a strength of 0 to 10", p.strength);
+  require(p.threads >= 0, "0 (all) or more threads", p.threads);
+}
 
 double filter_h(const NonLocalMeansParameters& p, int planes) {
   const double terms = static_cast<double>(p.patch_size) * p.patch_size * planes;

@@ -171,16 +171,14 @@ void check_all(std::span<const ConstPlane> guides, std::span<const ConstPlane> o
                             std::to_string(p.width) + "x" + std::to_string(p.height));
     }
   };
-  const auto half = [](int size, int whole) {
-    return size == whole || size == (whole + 1) / 2 || size == whole / 2;
-  };
   for (const ConstPlane& p : guides) {
     check_plane("TemporalFusion", p);
     require(p, p.width == first.width && p.height == first.height, "every guide to be");
   }
   for (const ConstPlane& p : others) {
     check_plane("TemporalFusion", p);
-    require(p, half(p.width, first.width) && half(p.height, first.height), "the size, or half,");
+    require(p, is_all_or_half(p.width, first.width) && is_all_or_half(p.height, first.height),
+            "the size, or half,");
   }
 }
 

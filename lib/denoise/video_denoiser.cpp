@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "core/planes.h"
 #include "core/workers.h"
+#include "denoise/checks.h"
 #include "denoise/noise_map.h"
 #include "nonlocal/error.h"
 #include "nonlocal/non_local_means.h"
@@ -83,11 +85,31 @@ ConstPlane cropped(ConstPlane variance, const ConstPlane& plane) {
   return variance;
 }
 
-void check(std::span<const Plane> luma, std::span<const Plane> chroma, const VideoDenoiserParameters& p) {
-  if (luma.empty() || luma.size() > kMostPlanes || chroma.size() == 1 || chroma.size() > 2) {
-    throw InvalidArgument("VideoDenoiser: expected 1 to 4 planes of luma or RGB and 0 or 2 of chroma, got " +
-                          std::to_string(luma.size()) + " and " + std::to_string(chroma.size()));
+// The first of them decides the size and depth of all.
+void check_planes(std::span<const Plane> luma, std::span<const Plane> chroma) {
+  const Plane& first = luma[0];
+  const auto check_like = [&](const Plane& like, const Plane& plane, const char* which) {
+    if (plane.width != like.width || plane.height != like.height || plane.bit_depth != like.bit_depth) {
+      throw InvalidArgument("VideoDenoiser: expected every plane of " + std::string(which) + " to be " +
+                            described(like) + " like the first, got " + described(plane));
+    }
+  };
+  for (const Plane& plane : luma) {
+    check_plane("VideoDenoiser", plane);
+    check_like(first, plane, "luma or RGB");
   }
+  for (const Plane& plane : chroma) {
+    check_plane("VideoDenoiser", plane);
+    check_like(chroma[0], plane, "chroma");
+    if (!is_all_or_half(plane.width, first.width) || !is_all_or_half(plane.height, first.height) ||
+        plane.bit_depth != first.bit_depth) {
+      throw InvalidArgument("VideoDenoiser: expected chroma of the depth of luma, " + described(first) +
+                            ", and of its width and height or half of each, got " + described(plane));
+    }
+  }
+}
+
+void check_method(const VideoDenoiserParameters& p) {
   const bool is_attention = p.method == NonLocalMeansMethod::kAttention;
   if (is_attention && (p.temporal || p.joint_chroma || !p.sigma.is_level())) {
     throw InvalidArgument(std::string("VideoDenoiser: expected one sigma, without temporal and joint_chroma, "
@@ -99,6 +121,20 @@ void check(std::span<const Plane> luma, std::span<const Plane> chroma, const Vid
 }
 
 }  // namespace
+
+void check_frame(std::span<const Plane> luma, std::span<const Plane> chroma,
+                 const VideoDenoiserParameters& p) {
+  if (luma.empty() || luma.size() > kMostPlanes || chroma.size() == 1 || chroma.size() > 2) {
+    throw InvalidArgument("VideoDenoiser: expected 1 to 4 planes of luma or RGB and 0 or 2 of chroma, got " +
+                          std::to_string(luma.size()) + " and " + std::to_string(chroma.size()));
+  }
+  check_planes(luma, chroma);
+  for (const double sigma : {p.sigma.dark, p.sigma.bright}) {
+    check_parameters({p.patch_size, p.search_size, sigma, p.strength, p.threads, p.method});
+  }
+  check_parameters({p.patch_size, p.search_size, p.chroma_sigma, p.chroma_strength, p.threads, p.method});
+  check_method(p);
+}
 
 struct VideoDenoiser::State {
   TemporalFusion fusion;
@@ -190,7 +226,7 @@ void VideoDenoiser::do_not_refine() { state_->network.reset(); }
 
 void VideoDenoiser::filter(std::span<const Plane> luma, std::span<const Plane> chroma,
                            const VideoDenoiserParameters& p, std::span<const VideoFrame> ahead) {
-  check(luma, chroma, p);
+  check_frame(luma, chroma, p);
   State& s = *state_;
   const Input luma_in(luma);
   const Input chroma_in(chroma);

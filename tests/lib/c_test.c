@@ -122,9 +122,39 @@ static void what_does_not_fit_is_refused(void) {
   refuses(denoiser, planes, 3, &settings, "patch");
   planes[1].data = NULL;
   refuses(denoiser, planes, 3, NULL, "null");
+  for (int temporal = 0; temporal < 2; ++temporal) {
+    settings = nonlocal_default_settings();
+    settings.temporal = temporal;
+    settings.sigma = 10;
+    planes_of(&frame, planes);
+    planes[2].width = 3;
+    refuses(denoiser, planes, 3, &settings, "80x60 of 8 bits like the first, got 3x60");
+    planes[1].width = 3;
+    refuses(denoiser, planes, 3, &settings, "half of each, got 3x60");
+    planes_of(&frame, planes);
+    planes[2].bit_depth = 10;
+    planes[2].width = planes[2].stride / 2;
+    refuses(denoiser, planes, 3, &settings, "got 40x60 of 10 bits");
+  }
   planes_of(&frame, planes);
-  planes[2].width = 3;
-  refuses(denoiser, planes, 3, NULL, "expected");
+  const double wrong[] = {-1, 11, NAN};
+  for (int i = 0; i < 3; ++i) {
+    settings = nonlocal_default_settings();
+    settings.strength = wrong[i];
+    refuses(denoiser, planes, 3, &settings, "a strength of 0 to 10");
+    settings = nonlocal_default_settings();
+    settings.chroma_strength = wrong[i];
+    refuses(denoiser, planes, 3, &settings, "a strength of 0 to 10");
+  }
+  settings = nonlocal_default_settings();
+  settings.sigma = NAN;
+  refuses(denoiser, planes, 3, &settings, "a sigma of 0 to 100");
+  settings.sigma = 101;
+  refuses(denoiser, planes, 3, &settings, "a sigma of 0 to 100");
+  settings.strength = settings.chroma_strength = 0;
+  settings.sigma = 10;
+  settings.search_size = -7;
+  refuses(denoiser, planes, 3, &settings, "search_size");
   expect(memcmp(&frame, &noisy, sizeof frame) == 0, "the frame as it was after errors");
   expect(nonlocal_denoiser_refine_with(denoiser, "/no/such.safetensors") == -1, "no such network");
   expect(strstr(nonlocal_last_error(), "/no/such.safetensors") != NULL, "its name in the message");

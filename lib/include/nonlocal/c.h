@@ -6,7 +6,8 @@
 //     fprintf(stderr, "%s\n", nonlocal_last_error());
 //   nonlocal_denoiser_free(denoiser);
 //
-// Functions that can fail return NULL or -1 then; nonlocal_last_error() says why.
+// Functions that can fail return NULL or -1 then; nonlocal_last_error() says why. A denoiser that they are
+// given is one that nonlocal_denoiser_new() returned, never NULL but where it says so.
 #pragma once
 
 #include <stddef.h>
@@ -31,7 +32,7 @@ typedef struct nonlocal_plane {
 typedef struct nonlocal_settings {
   double sigma;     // standard deviation of the noise in 8-bit code values, 0 to 100; below 0: estimated
   double strength;  // on luma, 0 (leaves it) to 10
-  double chroma_strength;  // on the chroma planes
+  double chroma_strength;  // on the chroma planes, 0 to 10
   int patch_size;          // odd, 1 to 15
   int search_size;         // odd, 3 to 63
   int temporal;            // not 0: fuses each frame with those before it
@@ -55,8 +56,8 @@ NONLOCAL_API void nonlocal_denoiser_free(nonlocal_denoiser* denoiser);
 NONLOCAL_API int nonlocal_denoiser_refine_with(nonlocal_denoiser* denoiser, const char* model);
 
 // Filters a frame in place: 1 plane (gray, or luma alone), or 3, luma and its chroma planes, which have its
-// size or half of it, rounded either way. `settings` NULL: the defaults. Returns 0, or -1 where planes or
-// settings do not fit: the frame is then as it was.
+// size or half of it, rounded either way, and its depth. `settings` NULL: the defaults. Returns 0, or -1
+// where planes or settings do not fit: the frame is then as it was.
 NONLOCAL_API int nonlocal_denoiser_filter(nonlocal_denoiser* denoiser, const nonlocal_plane* planes,
                                           int count, const nonlocal_settings* settings);
 

@@ -56,9 +56,9 @@ class NONLOCAL_API VideoDenoiser {
   void do_not_refine();
 
   // `luma` is one plane, or R, G and B; `chroma` none or two planes, of as many columns and rows or half of
-  // them, rounded either way. `ahead` are frames that follow this one, the next first, as they come, where
-  // there are any yet: fused as well, from the last of them back to this frame. Throws InvalidArgument if
-  // planes do not fit or a parameter is out of range.
+  // them, rounded either way, and of the same depth. `ahead` are frames that follow this one, the next first,
+  // as they come, where there are any yet: fused as well, from the last of them back to this frame. Throws
+  // InvalidArgument if planes do not fit or a parameter is out of range: the frame is then as it was.
   void filter(std::span<const Plane> luma, std::span<const Plane> chroma,
               const VideoDenoiserParameters& parameters, std::span<const VideoFrame> ahead = {});
 
