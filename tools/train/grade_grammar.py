@@ -24,13 +24,29 @@ from grade_words import ADJECTIVES, COLOURS, COMPARATIVES, CONCEPTS, HOW_MUCH, H
 Edits = list[list[float]]
 Clause = tuple[str, Edits]
 
-LOOK_WEIGHTS = list(accumulate(len(names) ** 0.6 * (3 if names[0] == "teal and orange" else 1) for names, _ in ALL_LOOKS))  # the more names, the more often; else its words are taken for two tints
+
+def is_colourless(edits: Edits) -> bool:
+    return any(edit[grade_edits.COLUMNS["mono"]] > 0.9 for edit in edits)
+
+
+def weight_of(names: list[str], edits: Edits) -> float:
+    """The more names, the more often."""
+    is_harder = names[0] == "teal and orange" or is_colourless(edits)  # its words are taken for two tints; colour that is left is seen
+    return len(names) ** 0.6 * (5 if is_harder else 1)
+
+
+LOOK_WEIGHTS = list(accumulate(weight_of(names, edits) for names, edits in ALL_LOOKS))
 COLOUR_NAMES = {" ".join(entry.split()[:-1]): entry.split()[-1] for entry in words(COLOURS)}
 NAMES = {name for names, _ in ALL_LOOKS for name in names} | COLOUR_NAMES.keys()
 EDITS_BY_NAME = {names[0]: edits for names, edits in ALL_LOOKS}
 USUAL_NAMES = {names[0]: len(names) for names, _ in NAMED_LOOKS}  # how many of a look's names are asked for most often, the first ones
-REQUEST_WEIGHTS = [len(requests) ** 0.5 for requests, _ in REQUESTS]
+# Of colour, all of it: "no colour" is black and white.
+REMOVING_FORMS = {"no {n}", "without {n}", "remove {n}", "remove the {n}", "get rid of the {n}", "lose the {n}", "take away {n}", "strip out the {n}", "kill the {n}", "zero {n}",
+                  "strip it of {n}", "empty it of {n}", "drain the {n}"}
+IMAGE_WEIGHTS = [5 if is_colourless(EDITS_BY_NAME[name]) else 1 for name in IMAGES]
+REQUEST_WEIGHTS = [len(requests) ** 0.5 * (3 if is_colourless(edits) else 1) for requests, edits in REQUESTS]
 PLAIN_COLOURS = words("red, green, blue, yellow, orange, purple, pink, magenta, cyan, teal, turquoise, brown, violet, gold, golden")
+SATURATION = next(concept for concept in CONCEPTS if "saturation" in concept.nouns)
 DEEP = row(exposure=-0.55, saturation=0.4)
 SEPARATORS = [", ", ", ", ", ", " and ", " and ", ", and ", " then ", ", then ", " but ", ", but ", " with ", "; ", " plus ", " & ", ". ", " also ",
               " while ", ", yet ", " as well as ", " together with ", " "]
@@ -247,7 +263,10 @@ class Grammar:
         if kind < 0.81:
             return self.comparative_of(concept) if r.random() < 0.5 else r.choice(concept.adjectives), concept.more
         less = r.choice(("less {a}", "not so {a}", "not too {a}", "too {a}", "less {n}", "reduce the {n}", "no {n}", "less {n}", "it's too {a}", "the {p} is too {a}"))
-        return self.fill(less, a=r.choice(concept.adjectives), n=r.choice(concept.nouns)), concept.less
+        return self.fill(less, a=r.choice(concept.adjectives), n=r.choice(concept.nouns)), self.lessened(concept, less)
+
+    def lessened(self, concept, form: str) -> Edits:
+        return EDITS_BY_NAME["black and white"] if concept is SATURATION and form in REMOVING_FORMS else concept.less
 
     def of_basic(self) -> Clause:
         """ "much darker", "a red look": who does not know yet what is understood says it so. Other texts have these forms, too
@@ -377,8 +396,9 @@ class Grammar:
         elif kind < 0.9:
             text, edits = self.fill(how + r.choice(ADJECTIVE_LESS_FORMS[:2]) if how else r.choice(ADJECTIVE_LESS_FORMS), a=r.choice(concept.adjectives)), concept.less
         else:
-            text, factor = self.with_amount(self.fill(r.choice(NOUN_LESS_FORMS), n=r.choice(concept.nouns)), False)
-            edits = concept.less
+            form = r.choice(NOUN_LESS_FORMS)
+            text, factor = self.with_amount(self.fill(form, n=r.choice(concept.nouns)), False)
+            edits = self.lessened(concept, form)
         return text, [scaled(e, factor) for e in edits]
 
     def in_a_saying(self, concept) -> Clause:
@@ -430,7 +450,7 @@ class Grammar:
 
     def of_image(self) -> Clause:
         """ "a row of boats turning to copper as the day ends" """
-        name, images = self.rng.choice(list(IMAGES.items()))
+        name, images = self.rng.choices(list(IMAGES.items()), IMAGE_WEIGHTS)[0]
         return self.shortened(self.rng.choice(images)), EDITS_BY_NAME[name]
 
     def of_request(self) -> Clause:
