@@ -131,17 +131,25 @@ inspect() { # FILE: fills video, width, height and sound
   [ -n "$video" ] || fail "found no video in $1"
 }
 
+# WORD as a shell reads it back.
+for_shell() { # WORD
+  [[ $1 =~ ^[[:alnum:]_./:,=-]+$|^!$ ]] && echo "$1" || echo "'${1//\'/\'\\\'\'}'"
+}
+
 # Prints the pipeline, as it can be pasted into a shell, and plays it; Ctrl-C ends it with whole files.
 play() { # ELEMENT...
-  local folder word line=gst-launch-1.0\ -e
+  local folder word line=
   folder=$(cd "$(dirname "$(readlink -f "$0")")/.." && pwd)/build/plugins
-  [ ! -d "$folder" ] || export GST_PLUGIN_PATH="${GST_PLUGIN_PATH-$folder}"
+  if [ -d "$folder" ]; then
+    # Behind what is there already: somebody who names another build of the plugin there means that one.
+    export GST_PLUGIN_PATH=${GST_PLUGIN_PATH:-$folder}
+    [[ :$GST_PLUGIN_PATH: == *:"$folder":* ]] || GST_PLUGIN_PATH+=:$folder
+    line="GST_PLUGIN_PATH=$(for_shell "$GST_PLUGIN_PATH") "
+  fi
   gst-inspect-1.0 --exists nonlocaldenoise ||
     fail "GStreamer has no element nonlocaldenoise: build it with tools/run"
-  for word; do
-    [[ $word =~ ^[[:alnum:]_./:,=-]+$|^!$ ]] || word="'${word//\'/\'\\\'\'}'"
-    line+=" $word"
-  done
+  line+='gst-launch-1.0 -e'
+  for word; do line+=" $(for_shell "$word")"; done
   echo "$line"
   exec gst-launch-1.0 -e "$@"
 }

@@ -3,12 +3,14 @@ DevTools protocol. Python's standard library alone."""
 import base64
 import json
 import os
+import pathlib
 import re
 import secrets
 import socket
 import struct
 import subprocess
 import tempfile
+import time
 import urllib.parse
 
 TEXT, BINARY, CLOSE, PING, PONG = 1, 2, 8, 9, 10
@@ -92,22 +94,14 @@ class Chromium:
 
     def __init__(self, width=1440, height=900):
         self.folder = tempfile.TemporaryDirectory(prefix="chromium-", ignore_cleanup_errors=True)
-        self.process = subprocess.Popen(
-            ["chromium", "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
-             "--no-first-run", "--disable-background-networking", "--remote-debugging-port=0", f"--window-size={width},{height}",
-             f"--user-data-dir={self.folder.name}", "about:blank"],
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-            start_new_session=True)
+        self.errors = pathlib.Path(self.folder.name, "errors")  # no pipe: nobody would go on reading it
+        with self.errors.open("w") as errors:
+            self.process = self._start(width, height, errors)
         self.count = 0
         self.events = []
         self.connection = None
         try:
-            for line in self.process.stderr:
-                if found := re.search(r"listening on (ws://\S+)", line):
-                    break
-            else:
-                raise RuntimeError("chromium does not start")
-            self.connection = WebSocket(found[1], timeout=60)
+            self.connection = WebSocket(self._address(), timeout=60)
             self.session = None
             targets = self.call("Target.getTargets")["targetInfos"]
             page = next(t["targetId"] for t in targets if t["type"] == "page")
@@ -132,8 +126,23 @@ class Chromium:
             self.connection.close()
         self.process.kill()
         self.process.wait()
-        self.process.stderr.close()
         self.folder.cleanup()
+
+    def _start(self, width, height, errors):
+        return subprocess.Popen(
+            ["chromium", "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+             "--no-first-run", "--disable-background-networking", "--remote-debugging-port=0",
+             f"--window-size={width},{height}", f"--user-data-dir={self.folder.name}", "about:blank"],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors, start_new_session=True)
+
+    def _address(self, patience=60):
+        """What the browser listens on, once it has said so."""
+        begin = time.monotonic()
+        while self.process.poll() is None and time.monotonic() - begin < patience:
+            if found := re.search(r"listening on (ws://\S+)\n", self.errors.read_text(errors="replace")):
+                return found[1]
+            time.sleep(0.05)
+        raise RuntimeError("chromium does not start: " + self.errors.read_text(errors="replace"))
 
     def call(self, method, **parameters):
         """A command's result; events that come meanwhile are kept in `events`."""

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "commands.h"
@@ -18,6 +19,7 @@
 #include "live_server.h"
 #include "live_settings.h"
 #include "live_source.h"
+#include "option_checks.h"
 #include "text.h"
 
 namespace nonlocal::tools {
@@ -49,12 +51,14 @@ class LiveSession {
   void run();
 
  private:
+  [[nodiscard]] json state() const;
   [[nodiscard]] std::string greeting() const;
   std::string hear(const std::string& text);
   void use_readiness();
   void show(BytesPtr frame);
   void tick();
   void announce();
+  void begin_again();
   void see(GstMessage* posted);
   void see_element(const GstStructure* structure);
   void end() { g_main_loop_quit(loop_.get()); }
@@ -76,7 +80,8 @@ class LiveSession {
   std::vector<guint> sources_;  // of the main loop
   std::optional<std::string> failure_;
   bool is_announced_ = false;
-  int search_size_ = 0;
+  bool has_ended_ = false;
+  int64_t frames_until_end_ = 0;  // all that had come when the stream ended last
   json prompt_ = json::object();  // what the grade has last said of its prompt
   LiveFrames::Counts counted_;
   gint64 counted_at_ = 0;
@@ -106,23 +111,28 @@ LiveSession::~LiveSession() {
   for (const guint source : sources_) g_source_remove(source);
 }
 
-std::string LiveSession::greeting() const {
-  return message({{"source", pipeline_.source()},
-                  {"settings", pipeline_.settings()},
-                  {"line", pipeline_.command()},
-                  {"prompt", prompt_}});
+json LiveSession::state() const {
+  return {{"settings", pipeline_.settings().all()},
+          {"regions", pipeline_.settings().finds_regions()},
+          {"line", pipeline_.command()}};
 }
 
-// Files are named on the command line alone: a page is no way to look around on this machine.
+std::string LiveSession::greeting() const {
+  json greeting = state();
+  greeting.update({{"source", pipeline_.source()}, {"prompt", prompt_}});
+  return message(greeting);
+}
+
+// Files and folders are named on the command line alone: a page is no way to look around on this machine.
 void check_models(const json& asked, const json& begun) {
   for (const LiveStage& stage : live_stages()) {
     const json::json_pointer place("/" + std::string(stage.name) + "/model");
     if (!asked.contains(place) || !asked[place].is_string()) continue;
     const auto& model = asked[place].get_ref<const std::string&>();
     const bool is_named = begun.contains(place) && begun[place] == model;
-    if (model.find('/') != std::string::npos && !is_named)
-      throw Failure(std::string(stage.name) + ".model: files are named where the program is started, not " +
-                    model);
+    if (!is_named && (model.find('/') != std::string::npos || is_model_folder(model)))
+      throw Failure(std::string(stage.name) +
+                    ".model: files and folders are named where the program is started, not " + model);
   }
 }
 
@@ -135,10 +145,12 @@ std::string LiveSession::hear(const std::string& text) {
       throw Failure("expected an object with \"settings\"");
     check_models(asked["settings"], options_.settings);
     pipeline_.change(asked["settings"]);
-    server_.tell(message({{"settings", pipeline_.settings()}, {"line", pipeline_.command()}}));
+    server_.tell(message(state()));
     return "";
   } catch (const std::exception& error) {
-    return message({{"error", one_line(error.what())}, {"settings", pipeline_.settings()}});
+    json answer = state();
+    answer["error"] = one_line(error.what());
+    return message(answer);
   }
 }
 
@@ -171,7 +183,6 @@ void LiveSession::tick() {
   const json status = {{"fps", static_cast<double>(now.after - counted_.after) / seconds},
                        {"noise", pipeline_.noise()},
                        {"milliseconds", now.milliseconds},
-                       {"search", search_size_},
                        {"frames", now.after}};
   counted_ = now;
   counted_at_ = time;
@@ -187,25 +198,30 @@ void LiveSession::announce() {
   std::fflush(stdout);
 }
 
+// Some time after the end, in which a frame could have been shown: a file of one frame would spin.
+void LiveSession::begin_again() try {
+  if (!std::exchange(has_ended_, false)) return;
+  const int64_t frames = frames_.counts().after;
+  if (std::exchange(frames_until_end_, frames) == frames)
+    return fail(pipeline_.source() + ": it has ended, and no frame has come of it");
+  if (!pipeline_.begin_again()) end();
+} catch (const std::exception& error) {
+  fail(error.what());
+}
+
 void LiveSession::fail(const std::string& reason) {
   failure_ = reason;
   end();
 }
 
 void LiveSession::see_element(const GstStructure* structure) {
-  if (gst_structure_has_name(structure, "nonlocaldenoise")) {
-    gst_structure_get_int(structure, "search-size", &search_size_);
-  } else if (gst_structure_has_field(structure, "unknown-words")) {
-    const auto texts = [&](const char* name) {
-      json list = json::array();
-      const GValue* values = gst_structure_get_value(structure, name);
-      for (guint i = 0; values && i < gst_value_list_get_size(values); ++i)
-        list.push_back(g_value_get_string(gst_value_list_get_value(values, i)));
-      return list;
-    };
-    prompt_ = {{"tokens", texts("tokens")}, {"unknown", texts("unknown-words")}};
-    server_.tell(message({{"prompt", prompt_}}));
-  }
+  const GValue* words = gst_structure_get_value(structure, "unknown-words");
+  if (!words) return;
+  json unknown = json::array();
+  for (guint i = 0; i < gst_value_list_get_size(words); ++i)
+    unknown.push_back(g_value_get_string(gst_value_list_get_value(words, i)));
+  prompt_ = {{"unknown", unknown}};
+  server_.tell(message({{"prompt", prompt_}}));
 }
 
 void LiveSession::see(GstMessage* posted) {
@@ -215,7 +231,7 @@ void LiveSession::see(GstMessage* posted) {
     case GST_MESSAGE_WARNING:
       return server_.tell(message({{"warning", error_text(posted)}}));
     case GST_MESSAGE_EOS:
-      if (!pipeline_.begin_again()) end();
+      has_ended_ = true;
       return;
     case GST_MESSAGE_LATENCY:
       gst_bin_recalculate_latency(GST_BIN(pipeline_.get()));
@@ -228,7 +244,7 @@ void LiveSession::see(GstMessage* posted) {
 }
 
 void LiveSession::attach() {
-  constexpr guint kOften = 50;  // milliseconds
+  constexpr guint kOften = 40;  // milliseconds: a frame's time
   const auto stop = [](gpointer self) -> gboolean {
     static_cast<LiveSession*>(self)->end();
     return G_SOURCE_CONTINUE;
@@ -238,9 +254,12 @@ void LiveSession::attach() {
     return G_SOURCE_CONTINUE;
   };
   const std::unique_ptr<GstBus, Releaser<gst_object_unref>> bus{gst_element_get_bus(pipeline_.get())};
-  sources_ = {g_unix_signal_add(SIGINT, stop, this), g_unix_signal_add(SIGTERM, stop, this),
-              gst_bus_add_watch(bus.get(), see, this), g_timeout_add(kTick, again<&LiveSession::tick>, this),
-              g_timeout_add(kOften, again<&LiveSession::announce>, this)};
+  sources_ = {g_unix_signal_add(SIGINT, stop, this),
+              g_unix_signal_add(SIGTERM, stop, this),
+              gst_bus_add_watch(bus.get(), see, this),
+              g_timeout_add(kTick, again<&LiveSession::tick>, this),
+              g_timeout_add(kOften, again<&LiveSession::announce>, this),
+              g_timeout_add(kOften, again<&LiveSession::begin_again>, this)};
   if (options_.duration > 0)
     sources_.push_back(g_timeout_add(static_cast<guint>(std::lround(options_.duration * 1000)), stop, this));
 }
@@ -268,11 +287,12 @@ void add_live(CLI::App& app) {
   const auto options = std::make_shared<LiveOptions>();
   command->add_option("SOURCE", options->source,
                       "A camera such as /dev/video0, an rtsp:// address, a file, which is played again and "
-                      "again, or test; none: the first camera");
+                      "again, a picture, or test; none: the first camera");
   command
       ->add_option(
           "--address", options->address,
-          "IP address to serve the page at; 127.0.0.1: this machine alone; 0.0.0.0: all of its networks")
+          "IP address to serve the page at; 127.0.0.1: this machine alone; 0.0.0.0: all of its networks. "
+          "Browsers are to open the page by an IP address, too, not by a name")
       ->capture_default_str();
   command->add_option("--port", options->port, "Port of the page; 0: one that is free")
       ->check(CLI::Range(0, 65535))
@@ -296,11 +316,11 @@ void add_live(CLI::App& app) {
           "What reads prompts: grade, or a file; or a folder of CLIP or CLIPSeg, which finds regions too");
 
   command->add_option("--size", options->size, "WIDTHxHEIGHT of the test's pictures")->capture_default_str();
-  command->add_option("--fps", options->fps, "Frames a second of the test's pictures")
+  command->add_option("--fps", options->fps, "Frames a second of the test's pictures, and of a picture")
       ->check(CLI::Range(1, 120))
       ->capture_default_str();
   command->add_option("--duration", options->duration, "Seconds until it ends; 0: at Ctrl-C")
-      ->check(CLI::Range(0.0, 1e6))
+      ->check(number_within(0, 1e6))
       ->capture_default_str();
   command->callback([options] { run(*options); });
 }

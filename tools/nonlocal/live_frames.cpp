@@ -25,9 +25,9 @@ class JpegEncoder {
  public:
   JpegEncoder()
       : pipeline_(
-            "appsrc name=in format=time ! videoconvert ! video/x-raw,format=I420,colorimetry=1:4:0:0 ! "
+            "appsrc name=frames format=time ! videoconvert ! video/x-raw,format=I420,colorimetry=1:4:0:0 ! "
             "jpegenc quality=88 ! appsink name=out sync=false"),
-        in_(pipeline_.element("in")),
+        in_(pipeline_.element("frames")),
         out_(pipeline_.element("out")) {
     pipeline_.play();
   }
@@ -87,7 +87,6 @@ void LiveFrames::watch(GstPad* before, GstPad* after) {
 
 void LiveFrames::enters(GstPad* pad, GstBuffer* buffer) {
   const std::scoped_lock lock(mutex_);
-  ++counts_.before;
   if (!is_watched_) return;
   in_filters_.push_back({sample_of(pad, buffer), g_get_monotonic_time()});
   if (in_filters_.size() > kMostInFilters) in_filters_.pop_front();

@@ -27,8 +27,7 @@ class LiveFrames {
   using Deliver = std::function<void(BytesPtr)>;
 
   struct Counts {
-    int64_t before = 0;       // frames that came to the filters
-    int64_t after = 0;        // and left them
+    int64_t after = 0;        // frames that have left the filters
     double milliseconds = 0;  // that the newest spent in them; 0: not known
   };
 

@@ -15,6 +15,12 @@
 
 namespace nonlocal::tools {
 
+// A filter on its way into the pipeline: it runs already, and stops if it doesn't get there.
+struct FreshReleaser {
+  void operator()(GstElement* element) const;
+};
+using FreshPtr = std::unique_ptr<GstElement, FreshReleaser>;
+
 class LivePipeline {
  public:
   // `frames` sees each frame before and after the filters; it must outlive this.
@@ -26,15 +32,16 @@ class LivePipeline {
   void play() { pipeline_.play(); }
 
   // As LiveSettings::change(), and the next frame is filtered so. A model that cannot be opened is a Failure
-  // too: the filter then goes on with the one that it has.
+  // too: the filters then go on with those that they have.
   void change(const nlohmann::json& changes);
 
-  // At the end of the stream: plays a file again. False where the source has ended for good.
+  // At the end of the stream: plays a file again. False where the source has ended for good. Throws Failure
+  // where the file can't be opened any more.
   bool begin_again();
 
   [[nodiscard]] GstElement* get() const { return pipeline_.get(); }
   [[nodiscard]] const std::string& source() const { return source_.name; }
-  [[nodiscard]] const nlohmann::json& settings() const { return settings_.all(); }
+  [[nodiscard]] const LiveSettings& settings() const { return settings_; }
 
   // The gst-launch-1.0 line that shows the same on a display.
   [[nodiscard]] std::string command() const;
@@ -43,8 +50,8 @@ class LivePipeline {
   [[nodiscard]] double noise() const;
 
  private:
-  [[nodiscard]] ElementPtr open(const LiveStage& stage, const LiveSettings& settings) const;
-  void exchange(const LiveStage& stage, ElementPtr fresh);
+  [[nodiscard]] FreshPtr open(const LiveStage& stage, const LiveSettings& settings) const;
+  void exchange(const LiveStage& stage, FreshPtr fresh);
 
   LiveSource source_;
   LiveSettings settings_;

@@ -14,6 +14,7 @@ namespace nonlocal::tools {
 namespace {
 
 constexpr gint64 kStuck = 60 * G_USEC_PER_SEC;
+constexpr std::string_view kUnknownName = "open this page by the IP address of this machine, not by a name\n";
 constexpr guint64 kLongestMessage = 16 * 1024;  // from a browser, in bytes
 
 using InetAddressPtr = std::unique_ptr<GInetAddress, Releaser<g_object_unref>>;
@@ -95,6 +96,13 @@ void set_headers(SoupServerMessage* message, const std::string& security_policy)
   for (const auto& [name, value] : all) soup_message_headers_replace(headers, name, value);
 }
 
+void refuse(SoupServerMessage* message, guint status, std::string_view text = "") {
+  soup_message_headers_replace(soup_server_message_get_response_headers(message), "Connection", "close");
+  soup_server_message_set_status(message, status, nullptr);
+  if (!text.empty())
+    soup_server_message_set_response(message, "text/plain", SOUP_MEMORY_STATIC, text.data(), text.size());
+}
+
 std::string in_url(const std::string& address) {
   if (address == "0.0.0.0") return "127.0.0.1";
   if (address == "::") return "[::1]";
@@ -155,24 +163,19 @@ void LiveServer::listen(const std::string& address, int port) {
   url_ = formatted("http://%s:%d/%s/", in_url(address).c_str(), bound, secret_.c_str());
 }
 
-bool LiveServer::is_allowed(SoupServerMessage* message, const char* path) const {
-  const char* host = header(message, "Host");
-  return behind_secret(path, secret_) && host && names_us(message, host) && comes_from_page(message, host);
-}
-
 // Before anything else: what is refused here is neither answered nor made a WebSocket.
 void LiveServer::check(SoupServerMessage* message, const char* path) const {
-  const bool is_get = std::string_view(soup_server_message_get_method(message)) == "GET";
+  // What else somebody sends is not kept: it could be any amount.
+  soup_message_body_set_accumulate(soup_server_message_get_request_body(message), FALSE);
+  const char* host = header(message, "Host");
+  const char* rest = behind_secret(path, secret_);
+  if (!rest) return refuse(message, SOUP_STATUS_FORBIDDEN);
+  if (!host || !names_us(message, host)) return refuse(message, SOUP_STATUS_FORBIDDEN, kUnknownName);
+  if (!comes_from_page(message, host)) return refuse(message, SOUP_STATUS_FORBIDDEN);
   const bool is_socket = header(message, "Upgrade");
-  guint status = SOUP_STATUS_NONE;
-  if (!is_allowed(message, path)) {
-    status = SOUP_STATUS_FORBIDDEN;
-  } else if (std::string_view(behind_secret(path, secret_)) != (is_socket ? "/socket" : "/")) {
-    status = SOUP_STATUS_NOT_FOUND;
-  } else if (!is_get) {
-    status = SOUP_STATUS_METHOD_NOT_ALLOWED;
-  }
-  if (status != SOUP_STATUS_NONE) soup_server_message_set_status(message, status, nullptr);
+  if (std::string_view(rest) != (is_socket ? "/socket" : "/")) return refuse(message, SOUP_STATUS_NOT_FOUND);
+  if (std::string_view(soup_server_message_get_method(message)) != "GET")
+    refuse(message, SOUP_STATUS_METHOD_NOT_ALLOWED);
 }
 
 void LiveServer::answer(SoupServerMessage* message) const {

@@ -14,8 +14,8 @@ namespace nonlocal::tools {
 // Serves the page at an address that has a secret of 128 random bits in it, and a WebSocket beside it. A
 // request is refused (403) unless it has the secret, its Host is the IP address that it came to (or
 // localhost): names that other people's DNS servers point here are not; and it comes from the page itself
-// where it says where it comes from, which WebSockets must. Runs in the default main context; all is called
-// in its thread.
+// where it says where it comes from, which WebSockets must. The body of a request is not kept. Runs in
+// the default main context; all is called in its thread.
 class LiveServer {
  public:
   struct Handlers {
@@ -55,7 +55,6 @@ class LiveServer {
   };
 
   void listen(const std::string& address, int port);
-  [[nodiscard]] bool is_allowed(SoupServerMessage* message, const char* path) const;
   void check(SoupServerMessage* message, const char* path) const;
   void answer(SoupServerMessage* message) const;
   void welcome(SoupWebsocketConnection* connection);

@@ -1,10 +1,13 @@
 #include "live_settings.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <string_view>
 
 #include "failure.h"
 #include "filter_pipeline.h"
 #include "gst.h"
+#include "model_file.h"
 #include "text.h"
 
 namespace nonlocal::tools {
@@ -101,6 +104,12 @@ const std::vector<LiveStage>& live_stages() {
   return stages;
 }
 
+bool is_model_folder(const std::string& model) {
+  std::error_code error;
+  return std::filesystem::is_directory(model, error) &&
+         std::filesystem::is_directory(model_file(model), error);
+}
+
 LiveSettings::LiveSettings() {
   for (const LiveStage& stage : live_stages()) defaults_[stage.name] = defaults_of(stage);
   values_ = defaults_;
@@ -119,6 +128,11 @@ void LiveSettings::change(const json& changes) {
     }
   }
   values_ = std::move(changed);
+}
+
+bool LiveSettings::finds_regions() const {
+  const json& grade = values_["grade"];
+  return grade.contains("region") && is_model_folder(grade["model"].get<std::string>());
 }
 
 void LiveSettings::apply(const LiveStage& stage, GstElement* element) const {
@@ -147,6 +161,7 @@ void LiveSettings::add_to(PipelineText& text) const {
     text.add("! videoconvert !").add(stage.element);
     for (const auto& [name, value] : stage.fixed) text.property(name, value);
     for (const char* name : properties_of(stage)) {
+      if (name == std::string_view("region") && !finds_regions()) continue;
       if (values.contains(name) && values[name] != defaults_[stage.name][name])
         text.property(name, text_of(values[name]));
     }

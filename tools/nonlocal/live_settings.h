@@ -25,6 +25,9 @@ struct LiveStage {
 // In the order in which frames pass them.
 const std::vector<LiveStage>& live_stages();
 
+// Whether it names a folder; one of the library's models comes before a folder of its name.
+bool is_model_folder(const std::string& model);
+
 // One object a stage: {"denoise": {"on": true, "strength": 1, "preset": "balanced", ...}, "attention": ...}.
 // Numbers are numbers; enumerations and texts are strings. A stage that is off has its strengths at 0 in the
 // pipeline, so that frames pass it untouched.
@@ -38,6 +41,9 @@ class LiveSettings {
   void change(const nlohmann::json& changes);
 
   [[nodiscard]] const nlohmann::json& all() const { return values_; }
+
+  // The model that reads prompts is a folder: without one a region is nothing that anybody looks for.
+  [[nodiscard]] bool finds_regions() const;
 
   // Sets the stage's element to what is said here.
   void apply(const LiveStage& stage, GstElement* element) const;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "failure.h"
+#include "picture_names.h"
 #include "text.h"
 
 namespace nonlocal::tools {
@@ -36,19 +37,39 @@ LiveSource network_camera(const std::string& address) {
   LiveSource source{.name = address};
   source.text.add("rtspsrc")
       .property("location", address)
-      .add("latency=100 drop-on-latency=true name=in in. !");
+      .add("latency=100 drop-on-latency=true name=camera camera. !");
   source.text.add("application/x-rtp,media=video ! parsebin ! decodebin");
   return source;
 }
 
 LiveSource file(const std::string& path) {
-  std::error_code error;
-  if (!fs::exists(path, error)) {
-    throw Failure(path + ": no such file, nor is it a camera (/dev/video0), an rtsp:// address or test");
-  }
   LiveSource source{.name = path, .is_recorded = true};
   source.text.add("filesrc").property("location", path).add("! decodebin");
   return source;
+}
+
+// Decoded once, and shown again and again.
+LiveSource picture(const std::string& path, int fps) {
+  LiveSource source{.name = path};
+  source.text.add("filesrc").property("location", path).add("! decodebin ! imagefreeze is-live=true !");
+  source.text.add(formatted("video/x-raw,framerate=%d/1", fps));
+  return source;
+}
+
+// Files alone can be read again from the beginning, and closed while they are read: a FIFO can't.
+LiveSource in_file_system(const std::string& path, int fps) {
+  std::error_code error;
+  switch (fs::status(path, error).type()) {
+    case fs::file_type::character:
+      return camera(path);
+    case fs::file_type::regular:
+      return is_picture_name(path) ? picture(path, fps) : file(path);
+    case fs::file_type::not_found:
+    case fs::file_type::none:
+      throw Failure(path + ": no such file, nor is it a camera (/dev/video0), an rtsp:// address or test");
+    default:
+      throw Failure(path + ": neither a regular file nor a camera");
+  }
 }
 
 // Colour bars that move, under white noise: snow's luma is spread evenly over 0 to 255, sigma 74.
@@ -71,9 +92,7 @@ LiveSource test_pictures(const std::string& size, int fps) {
 LiveSource live_source(const std::string& name, const std::string& size, int fps) {
   if (name == "test") return test_pictures(size, fps);
   if (name.starts_with("rtsp://") || name.starts_with("rtsps://")) return network_camera(name);
-  const std::string path = name.empty() ? first_camera() : name;
-  std::error_code error;
-  return fs::is_character_file(path, error) ? camera(path) : file(path);
+  return in_file_system(name.empty() ? first_camera() : name, fps);
 }
 
 }  // namespace nonlocal::tools
