@@ -11,6 +11,8 @@ says.
 import argparse
 import inspect
 import json
+import pickle
+import re
 import sys
 from pathlib import Path
 
@@ -21,12 +23,22 @@ TYPES = {torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16", tor
          torch.int32: "I32", torch.int16: "I16", torch.int8: "I8", torch.uint8: "U8", torch.bool: "BOOL"}
 
 
+def unpickled(path: Path) -> object:
+    options = {"weights_only": True} if "weights_only" in inspect.signature(torch.load).parameters else {}
+    try:
+        return torch.load(path, map_location="cpu", **options)
+    except pickle.UnpicklingError as error:  # whose words advise to let the file's code run
+        other = re.search(r"Unsupported (?:class|global:(?: GLOBAL)?) ([\w.]+)", str(error))
+        if other:
+            raise ValueError(f"holds more than tensors ({other[1]}): save its state_dict()") from None
+        raise ValueError("expected a file that torch.save wrote") from None
+
+
 def load(path: Path) -> dict[str, Tensor]:
     try:
         loaded = torch.jit.load(str(path), map_location="cpu").state_dict()  # an archive of code; it is not run
     except RuntimeError:
-        options = {"weights_only": True} if "weights_only" in inspect.signature(torch.load).parameters else {}
-        loaded = torch.load(path, map_location="cpu", **options)
+        loaded = unpickled(path)
     for key in ("state_dict", "model"):
         if isinstance(loaded, dict) and isinstance(loaded.get(key), dict):
             loaded = loaded[key]

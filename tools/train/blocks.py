@@ -9,6 +9,9 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+MODES = ("embedded_gaussian", "gaussian", "dot_product", "concatenation")
+REACHES = ("spatial", "temporal", "space_time")
+
 
 def tokens(x: torch.Tensor) -> torch.Tensor:
     """[N, C, H, W] to [N, H W, C]."""
@@ -30,6 +33,8 @@ class NonLocalBlock(nn.Module):
     def __init__(self, inputs: int, mode: str = "embedded_gaussian", reach: str = "spatial", channels: int | None = None,
                  sub_sample: int = 1, bias: bool = True, norm: bool = False, epsilon: float = 1e-5, frames: int = 1):
         super().__init__()
+        if mode not in MODES or reach not in REACHES:
+            raise ValueError(f"expected a mode of {', '.join(MODES)} and a reach of {', '.join(REACHES)}, found {mode}, {reach}")
         self.mode, self.reach, self.sub_sample, self.frames = mode, reach, sub_sample, frames
         channels = channels or max(1, inputs // 2)
         if mode != "gaussian":

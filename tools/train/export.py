@@ -11,6 +11,7 @@ state_dict), or with the weights that PyTorch begins with.
 import argparse
 import json
 import math
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,7 @@ from torch import nn
 
 import safetensors
 from blocks import LayerNorm2d, NonLocalBlock, SelfAttention2d, TransformerBlock, WindowAttention
+from description import check, inputs_of
 
 FORMAT, VERSION = "nonlocal.network", "2"
 
@@ -75,27 +77,19 @@ LAYERS = {
 
 
 class Graph(nn.Module):
-    """The network of a description."""
+    """The network of a description. Raises ValueError for one that the library would not read."""
 
     def __init__(self, description: dict | str):
         super().__init__()
         self.description = json.loads(description) if isinstance(description, str) else description
+        planes, before = check(self.description), "input"
         self.frames = self.description["input"].get("frames", 1)
-        channels = {"input": self.description["input"]["channels"], "condition": 1}
-        side = {name: (1, 1) for name in channels}  # of the frame's: numerator, denominator
-        self.multiple, before = 1, "input"
         self.layers = nn.ModuleList()  # by number: PyTorch's modules have names of their own
         for layer in self.description["layers"]:
-            name, inputs = layer["name"], self.inputs_of(layer, before)
-            place = next(i for i in inputs if i != "condition")
-            self.layers.append(self.make(layer, channels[place]))
-            channels[name] = self.channels_of(layer, [channels[i] for i in inputs])
-            side[name] = self.side_of(layer, side[place])
-            samples = side[name][1] * layer.get("window", 1)
-            inner = layer.get("sub_sample", 1) * side[name][1]
-            for whole in (samples // math.gcd(side[name][0], samples), inner // math.gcd(side[name][0], inner)):
-                self.multiple = math.lcm(self.multiple, whole)
-            before = name
+            place = next(i for i in inputs_of(layer, before) if i != "condition")
+            self.layers.append(self.make(layer, planes[place].channels))
+            before = layer["name"]
+        self.multiple = planes[before].multiple
         self.output = self.description.get("output", before)
         self.margin = self.mirrored_margin() if self.description["input"].get("border", "zero") == "mirror" else 0
 
@@ -103,7 +97,7 @@ class Graph(nn.Module):
         """Samples beyond the frame that convolutions read. They are mirrored, so that these pad no zeros."""
         self.blocks, margin, before = {"input": 1}, 0, "input"
         for layer, module in zip(self.description["layers"], self.layers):
-            block = self.blocks.get(self.inputs_of(layer, before)[0])
+            block = self.blocks.get(inputs_of(layer, before)[0])
             if block and layer["type"] == "pixel_unshuffle":
                 self.blocks[layer["name"]] = block * layer["factor"]
             elif block:
@@ -113,34 +107,11 @@ class Graph(nn.Module):
         together = math.lcm(*self.blocks.values())
         return -(-margin // together) * together
 
-    @staticmethod
-    def inputs_of(layer: dict, before: str) -> list[str]:
-        inputs = layer.get("inputs", before)
-        return inputs if isinstance(inputs, list) else [inputs]
-
     def make(self, layer: dict, channels: int) -> nn.Module:
         fields = {key: value for key, value in layer.items() if key not in ("name", "type", "inputs")}
         if layer["type"] == "non_local":
             fields["frames"] = self.frames
         return LAYERS[layer["type"]](channels, **fields)
-
-    @staticmethod
-    def channels_of(layer: dict, inputs: list[int]) -> int:
-        kind = layer["type"]
-        if kind == "convolution":
-            return layer["channels"]
-        if kind in ("pixel_shuffle", "pixel_unshuffle"):
-            square = layer["factor"] ** 2
-            return inputs[0] // square if kind == "pixel_shuffle" else inputs[0] * square
-        return sum(inputs) if kind == "concatenate" else inputs[0]
-
-    @staticmethod
-    def side_of(layer: dict, side: tuple[int, int]) -> tuple[int, int]:
-        up = layer["factor"] if layer["type"] in ("pixel_shuffle", "up_sample") else 1
-        down = layer.get("stride", layer["kernel"] if "pool" in layer["type"] else 1)
-        down = layer["factor"] if layer["type"] == "pixel_unshuffle" else down
-        common = math.gcd(side[0] * up, side[1] * down)
-        return side[0] * up // common, side[1] * down // common
 
     def forward(self, x: torch.Tensor, condition: float | torch.Tensor | None = None) -> torch.Tensor:
         """N(x): [N, C, H, W] with sides of multiples of `multiple`; the condition is a number, or one a picture."""
@@ -150,7 +121,7 @@ class Graph(nn.Module):
         """N of a frame with `margin` samples more on each side."""
         values, before = {"input": x}, "input"
         for layer, module in zip(self.description["layers"], self.layers):
-            inputs = self.inputs_of(layer, before)
+            inputs = inputs_of(layer, before)
             if hasattr(module, "taken"):
                 beyond = self.margin // self.blocks[inputs[0]] - module.taken
                 height, width = values[inputs[0]].shape[2:]
@@ -192,12 +163,27 @@ def tensor_names(graph: Graph) -> dict[str, str]:
     return {key: f"{names[int(number)]}.{rest}" for key, (_, number, rest) in split.items()}
 
 
+def check_tensor(name: str, values: np.ndarray) -> None:
+    if not np.isfinite(values).all():
+        raise ValueError(f'tensor "{name}": expected finite values, found {values[~np.isfinite(values)][0]}')
+    if name.endswith("running_var") and (values < 0).any():
+        raise ValueError(f'tensor "{name}": expected values of 0 or more, found {values.min()}')
+
+
 def save(graph: Graph, path: str | Path, metadata: dict[str, str] | None = None) -> None:
-    """Writes the file. `metadata` says where the weights come from; `nonlocal inspect` shows it."""
+    """Writes the file. `metadata` says where the weights come from; `nonlocal inspect` shows it.
+
+    Raises ValueError for weights that are not finite, and metadata that the format needs itself.
+    """
     state = graph.state_dict()
     tensors = {name: state[key].detach().float().contiguous().numpy() for key, name in tensor_names(graph).items()}
-    description = json.dumps(graph.description, separators=(",", ":"))
-    safetensors.save(path, tensors, {"format": FORMAT, "version": VERSION, "network": description} | (metadata or {}))
+    for name, values in tensors.items():
+        check_tensor(name, values)
+    own = {"format": FORMAT, "version": VERSION, "network": json.dumps(graph.description, separators=(",", ":"))}
+    for key, text in (metadata or {}).items():
+        if key in own or not isinstance(text, str):
+            raise ValueError(f'metadata "{key}": expected a string of another name than {", ".join(own)}, found {text!r}')
+    safetensors.save(path, tensors, own | (metadata or {}))
 
 
 def load(path: str | Path) -> Graph:
@@ -219,10 +205,13 @@ def main() -> None:
     parser.add_argument("--checkpoint", type=Path, help="torch.save of the state_dict")
     parser.add_argument("--metadata", nargs="*", default=[], metavar="KEY=TEXT", help="where the weights come from")
     options = parser.parse_args()
-    graph = Graph(options.description.read_text())
-    if options.checkpoint:
-        graph.load_state_dict(torch.load(options.checkpoint, map_location="cpu"))
-    save(graph, options.out, dict(entry.split("=", 1) for entry in options.metadata))
+    try:
+        graph = Graph(options.description.read_text())
+        if options.checkpoint:
+            graph.load_state_dict(torch.load(options.checkpoint, map_location="cpu"))
+        save(graph, options.out, dict(entry.split("=", 1) for entry in options.metadata))
+    except ValueError as error:
+        sys.exit(f"{options.description}: {error}")
 
 
 if __name__ == "__main__":

@@ -6,9 +6,10 @@
 //
 //   out = N(x)            or, where the file says "residual",            out = x + N(x)
 //
-// with x the frame's planes in the file's range of values. N sees zeros where a layer pads; a frame whose
-// sides are no multiple of N's strides and windows is mirrored further to the right and the bottom (the
-// border sample is not repeated), and what comes out is cut back.
+// with x the frame's planes in the file's range of values. N sees zeros where a layer pads, but where the
+// file says "border": "mirror" its convolutions of the frame see that mirrored; a frame whose sides are no
+// multiple of N's strides and windows is mirrored further to the right and the bottom (the border sample is
+// not repeated), and what comes out is cut back.
 //
 // Networks whose non-local layers look at T frames see the present frame and the T - 1 before it; before the
 // first frame stands the first frame.

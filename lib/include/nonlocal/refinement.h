@@ -86,10 +86,10 @@ class NONLOCAL_API RefinementNetwork {
   std::unique_ptr<State> state_;
 };
 
-// The file of the model `name`, which comes with the library ("balanced"); a name with a '/' is that of the
-// file itself. Looks for name.safetensors in the folder that the environment variable NONLOCAL_MODELS names,
-// where it is set, then in the folder that models are installed to, beside this library, then where it was
-// built. Throws ModelError if there is none.
+// The file of the model `name`, which comes with the library ("refine_balanced"); a name with a '/' is that
+// of the file itself. Looks for name.safetensors in the folder that the environment variable NONLOCAL_MODELS
+// names, where it is set, then in the folder that models are installed to, beside this library, then where it
+// was built. Throws ModelError if there is none.
 NONLOCAL_API std::string find_model(const std::string& name);
 
 }  // namespace nonlocal
