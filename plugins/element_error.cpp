@@ -12,15 +12,17 @@ void post_exception(GstElement* element, const char* network, int width, int hei
     throw;
   } catch (const InvalidArgument& error) {
     GST_ELEMENT_ERROR(element, LIBRARY, SETTINGS,
-                      ("Frames cannot be filtered with these settings: %s", error.what()), (nullptr));
-  } catch (const ModelError& error) {
-    GST_ELEMENT_ERROR(element, RESOURCE, NOT_FOUND, ("The %s cannot be used: %s", network, error.what()),
+                      ("Frames cannot be filtered with these settings: %s", as_utf8(error.what()).get()),
                       (nullptr));
+  } catch (const ModelError& error) {
+    GST_ELEMENT_ERROR(element, RESOURCE, NOT_FOUND,
+                      ("The %s cannot be used: %s", network, as_utf8(error.what()).get()), (nullptr));
   } catch (const std::bad_alloc&) {
     GST_ELEMENT_ERROR(element, RESOURCE, NO_SPACE_LEFT,
                       ("Not enough memory to filter a frame of %dx%d.", width, height), (nullptr));
   } catch (const std::exception& error) {
-    GST_ELEMENT_ERROR(element, LIBRARY, FAILED, ("Frames cannot be filtered: %s", error.what()), (nullptr));
+    GST_ELEMENT_ERROR(element, LIBRARY, FAILED,
+                      ("Frames cannot be filtered: %s", as_utf8(error.what()).get()), (nullptr));
   } catch (...) {
     GST_ELEMENT_ERROR(element, LIBRARY, FAILED, ("Frames cannot be filtered."), ("unknown exception"));
   }

@@ -327,9 +327,7 @@ void take_list(GstStructure* structure, const char* name, std::span<GValue> valu
 
 // Whatever bytes the text has: messages hold UTF-8 alone.
 void set_text(GstStructure* structure, const char* name, const std::string& text) {
-  gchar* const valid = g_utf8_make_valid(text.c_str(), -1);
-  gst_structure_set(structure, name, G_TYPE_STRING, valid, nullptr);
-  g_free(valid);
+  gst_structure_set(structure, name, G_TYPE_STRING, nonlocal::as_utf8(text.c_str()).get(), nullptr);
 }
 
 void take_texts(GstStructure* structure, const char* name, const std::vector<std::string>& texts) {
@@ -476,7 +474,8 @@ void follow_regions(GstBaseTransform* trans, const GstVideoFrame& frame) {
   try {
     is_new = regions.seeker->take(regions.found);
   } catch (const std::exception& error) {
-    GST_ELEMENT_WARNING(trans, LIBRARY, FAILED, ("Regions cannot be found: %s", error.what()), (nullptr));
+    GST_ELEMENT_WARNING(trans, LIBRARY, FAILED,
+                        ("Regions cannot be found: %s", nonlocal::as_utf8(error.what()).get()), (nullptr));
   }
   if (is_new) {
     regions.tracker.found(regions.found.map(), parameters);
@@ -631,7 +630,7 @@ void ask_where_changed(GstBaseTransform* trans, const Settings& settings) {
         trans, LIBRARY, SETTINGS,
         ("region: only a model of CLIP or CLIPSeg, given as a folder, finds \"%s\"; the whole "
          "picture is changed",
-         region.c_str()),
+         nonlocal::as_utf8(region.c_str()).get()),
         (nullptr));
   }
   state.texts = settings.texts;
@@ -666,7 +665,8 @@ void before_transform(GstBaseTransform* trans, GstBuffer* buffer) {
     ask_where_changed(trans, settings);
     advance(trans, buffer, settings);
   } catch (const std::exception& error) {
-    GST_ELEMENT_WARNING(trans, LIBRARY, FAILED, ("The prompt cannot be read: %s", error.what()), (nullptr));
+    GST_ELEMENT_WARNING(trans, LIBRARY, FAILED,
+                        ("The prompt cannot be read: %s", nonlocal::as_utf8(error.what()).get()), (nullptr));
   }
   state.strength = settings.strength;
   state.threads = settings.threads;
