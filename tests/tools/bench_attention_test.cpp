@@ -71,6 +71,14 @@ TEST_F(BenchAttentionTest, MeasuresPeersInTurn) {
   EXPECT_TRUE(pytorch.is_null() || pytorch["ms_min"].is_number()) << result;
 }
 
+// PyTorch's script wants a folder, oneDNN none.
+TEST_F(BenchAttentionTest, APeersFailureIsItsOwn) {
+  const json peers = json::parse(
+      must("TMPDIR=$PWD/none $TOOL bench attention --json --peers --rounds 1 --tokens 100"))["peers"];
+  EXPECT_TRUE(peers["onednn_matmul"]["ratio"].is_number()) << peers;
+  EXPECT_TRUE(peers["pytorch"].is_null() || peers["pytorch"]["problem"].is_string()) << peers;
+}
+
 TEST_F(BenchAttentionTest, PrintsTheSameAsText) {
   const Outcome outcome = run("$TOOL bench attention --tokens 64 --precision f32 --seconds 0 --quiet");
   EXPECT_EQ(outcome.status, 0);
@@ -83,7 +91,7 @@ TEST_F(BenchAttentionTest, PrintsTheSameAsText) {
 
 TEST_F(BenchAttentionTest, RefusesWhatMakesNoSense) {
   for (const std::string arguments : {"--tokens 0", "--dim 5000", "--heads 0", "--precision f16",
-                                      "--isa none", "--rounds 3", "--peers --seconds 1"}) {
+                                      "--isa none", "--rounds 3", "--seconds nan", "--peers --seconds 1"}) {
     const Outcome outcome = run("$TOOL bench attention " + arguments);
     EXPECT_NE(outcome.status, 0) << arguments;
     EXPECT_EQ(std::ranges::count(outcome.err, '\n'), 1) << outcome.err;

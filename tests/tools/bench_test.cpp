@@ -188,6 +188,13 @@ TEST_F(BenchTest, PeersThatFailAreSaidTo) {
   EXPECT_EQ(peers["handbrake"]["problem"], "HandBrakeCLI wrote nothing");
 }
 
+TEST_F(BenchTest, PeersWithoutRoomForTheirFilesAreSaidTo) {
+  fake_command("ffmpeg", "exit 0");
+  const json peers = bench("--peers --frames 3", std::string("TMPDIR=$PWD/none ") + kFakesFirst)["peers"];
+  EXPECT_TRUE(peers["opencv"]["ratio"].is_number()) << peers;
+  EXPECT_TRUE(peers["ffmpeg"]["problem"].is_string()) << peers;
+}
+
 TEST_F(BenchTest, PlotIsDrawn) {
   const json result = bench("--frames 1 --plot plot.png");
   EXPECT_EQ(png_size("plot.png"), std::pair(1800, 640));
@@ -223,6 +230,9 @@ TEST_F(BenchTest, RefusesWhatCannotBe) {
   expect_refusal("denoise --format RGB", "--format: RGB not in .*GRAY8.*I420_10LE", 2);
   expect_refusal("denoise --chroma luma", "--chroma: luma not in .*separate,joint", 2);
   expect_refusal("denoise --sigma 0", "--sigma", 2);
+  expect_refusal("denoise --sigma nan", "--sigma: nan is not from 1 to 100", 2);
+  for (const std::string seconds : {"nan", "-nan", "inf", "-1", "3601", "long"})
+    expect_refusal("denoise --seconds " + seconds, "--seconds: " + seconds + " is not from 0 to 3600", 2);
   expect_refusal("denoise --threads -1", "--threads", 2);
   expect_refusal("denoise --frames 0", "--frames", 2);
   expect_refusal("denoise --frames 2 --seconds 2", "--frames excludes --seconds|--seconds excludes --frames",

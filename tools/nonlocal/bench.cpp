@@ -3,11 +3,11 @@
 
 #include <cstdio>
 #include <iostream>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <thread>
 
+#include "bench.h"
 #include "bench_attention.h"
 #include "bench_frames.h"
 #include "bench_peers.h"
@@ -18,10 +18,12 @@
 #include "frame_denoiser.h"
 #include "frame_times.h"
 #include "gst.h"
+#include "option_checks.h"
 #include "partial_file.h"
 #include "peak_memory.h"
 #include "png_file.h"
 #include "progress.h"
+#include "subprocess.h"
 #include "text.h"
 
 namespace nonlocal::tools {
@@ -29,10 +31,9 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kFrames = 2;       // that take turns: their noise differs
-constexpr int kFewestTimes = 3;  // that a median is taken of
+constexpr int kFrames = 2;  // that take turns: their noise differs
 
-struct BenchOptions {
+struct BenchOptions : CommonBenchOptions {
   std::string size_text = "1920x1080";
   cv::Size size;
   int patch = 7;
@@ -41,14 +42,8 @@ struct BenchOptions {
   std::string format = "GRAY8";
   std::string chroma = "separate";
   std::string method = "direct";
-  int threads = 0;
-  std::string isa;
-  int frames = 0;      // 0: as many as `seconds` hold
-  double seconds = 3;  // without peers
-  bool peers = false;
+  int frames = 0;  // 0: as many as `seconds` hold
   std::string plot;
-  bool as_json = false;
-  bool quiet = false;
 
   [[nodiscard]] NonLocalMeansParameters parameters() const {
     return {.patch_size = patch,
@@ -58,7 +53,6 @@ struct BenchOptions {
             .method = method == "attention" ? NonLocalMeansMethod::kAttention : NonLocalMeansMethod::kDirect};
   }
   [[nodiscard]] bool is_joint() const { return chroma == "joint"; }
-  [[nodiscard]] bool shows_no_progress() const { return quiet || as_json; }
   [[nodiscard]] std::string size_name() const { return formatted("%dx%d", size.width, size.height); }
 };
 
@@ -117,8 +111,7 @@ void check(BenchOptions& options) {
   if (options.is_joint() && options.method == "attention")
     throw Failure("--method attention takes chroma by weights of its own, not --chroma joint");
   if (!options.plot.empty()) check_png_name(options.plot);
-  force_instruction_set(options.isa);
-  if (options.threads == 0) options.threads = std::max(1, int(std::thread::hardware_concurrency()));
+  take_up(options);
 }
 
 // The library on frames of one size, each turn going on where the last one stopped.
@@ -176,12 +169,7 @@ void measure_alone(const BenchOptions& options, OurTurns& ours, FrameTimes& time
 
 // What fails once is not tried again.
 void try_peer(PeerResult& result, const std::function<void()>& action) {
-  if (!result.is_installed || !result.problem.empty()) return;
-  try {
-    action();
-  } catch (const Failure& error) {
-    result.problem = error.what();
-  }
+  if (result.is_installed && result.problem.empty()) result.problem = problem_of(action);
 }
 
 // Ours for a moment, one measurement of each peer, and so on: whatever else the machine does meets all alike.
@@ -194,17 +182,21 @@ void measure_with_peers(const BenchOptions& options, OurTurns& ours, BenchResult
   PeerJob job{{}, options.patch, options.search, options.sigma, options.threads};
   for (const BenchFrame& frame : noisy_frames(options.size, bench_format("GRAY8"), options.sigma, kFrames))
     job.frames.push_back(frame.planes[0]);
-  std::vector<NamedPeer> peers = make_peers(job);
+  std::vector<std::unique_ptr<Peer>> peers;
   Progress progress(rounds, options.shows_no_progress(), "round");
-  for (const NamedPeer& peer : peers) {
-    result.peers.push_back({peer.name, peer.title, peer.peer != nullptr, {}, ""});
-    try_peer(result.peers.back(), [&] { peer.peer->warm_up(); });
+  for (const KnownPeer& known : known_peers(job)) {
+    result.peers.push_back({known.name, known.title, known.make != nullptr, {}, ""});
+    std::unique_ptr<Peer>& peer = peers.emplace_back();
+    try_peer(result.peers.back(), [&] {
+      peer = known.make();
+      peer->warm_up();
+    });
   }
   for (int round = 1; round <= rounds; ++round) {
     const Stopwatch turn;
     for (int i = 0; i < kMostInATurn && (i == 0 || turn.ms() < kTurnMs); ++i) ours.measure(result.times);
     for (size_t i = 0; i < peers.size(); ++i)
-      try_peer(result.peers[i], [&] { peers[i].peer->measure(result.peers[i].times); });
+      try_peer(result.peers[i], [&] { peers[i]->measure(result.peers[i].times); });
     progress.show(round, "");
   }
   // What starting takes is subtracted: a small rest may be lost in it.
@@ -433,7 +425,7 @@ void add_denoise(CLI::App& bench) {
   command->add_option("--patch", options->patch, "Side of the patches compared, odd")->capture_default_str();
   command->add_option("--search", options->search, "Side of the window searched, odd")->capture_default_str();
   command->add_option("--sigma", options->sigma, "Standard deviation of the noise, of 255")
-      ->check(CLI::Range(1.0, 100.0))
+      ->check(number_within(1, 100))
       ->capture_default_str();
   command->add_option("--format", options->format, "The frames' format")
       ->check(CLI::IsMember(bench_formats()))
@@ -444,28 +436,53 @@ void add_denoise(CLI::App& bench) {
   command->add_option("--method", options->method, "Averages offset by offset, or by the attention core")
       ->check(CLI::IsMember({"direct", "attention"}))
       ->capture_default_str();
-  command->add_option("--threads", options->threads, "Threads to filter with; 0: all")
-      ->check(CLI::Range(0, 256))
-      ->capture_default_str();
-  command->add_option("--isa", options->isa, "Use this instruction set [the CPU's best]");
-  auto* frames =
-      command->add_option("--frames", options->frames, "Frames to time; with --peers: rounds, at least 3 [5]")
-          ->check(CLI::Range(1, 1000000));
-  auto* seconds =
-      command->add_option("--seconds", options->seconds, "Or for how long to filter, without --peers")
-          ->check(CLI::Range(0.0, 3600.0))
-          ->excludes(frames)
-          ->capture_default_str();
-  command->add_flag("--peers", options->peers, "Measure OpenCV, FFmpeg and HandBrake in turn with it")
-      ->excludes(seconds);
+  const auto flags = add_common(*command, *options, "Measure OpenCV, FFmpeg and HandBrake in turn with it");
+  command
+      ->add_option("--frames", options->frames,
+                   "Frames to time, not --seconds; with --peers: rounds, at least 3 [5]")
+      ->check(CLI::Range(1, 1000000))
+      ->excludes(flags.seconds);
   command->add_option("--plot", options->plot,
                       "Draw the time against pixels (4/9 to 4 times --size) and search size here: .png");
-  command->add_flag("--json", options->as_json, "Print the result as one JSON object, and no progress");
-  command->add_flag("--quiet", options->quiet, "Show no progress");
   command->callback([options] { run(*options); });
 }
 
 }  // namespace
+
+CommonBenchFlags add_common(CLI::App& command, CommonBenchOptions& options, const std::string& peers_help) {
+  CommonBenchFlags flags{};
+  command.add_option("--threads", options.threads, "Threads; 0: all")
+      ->check(CLI::Range(0, 256))
+      ->capture_default_str();
+  command.add_option("--isa", options.isa, "Use this instruction set [the CPU's best]");
+  flags.seconds = command.add_option("--seconds", options.seconds, "For how long, without --peers")
+                      ->check(number_within(0, 3600))
+                      ->capture_default_str();
+  flags.peers = command.add_flag("--peers", options.peers, peers_help)->excludes(flags.seconds);
+  command.add_flag("--json", options.as_json, "Print the result as one JSON object, and no progress");
+  command.add_flag("--quiet", options.quiet, "Show no progress");
+  return flags;
+}
+
+void take_up(CommonBenchOptions& options) {
+  force_instruction_set(options.isa);
+  if (options.threads == 0) options.threads = std::max(1, int(std::thread::hardware_concurrency()));
+}
+
+std::string problem_of(const std::function<void()>& action) {
+  try {
+    action();
+    return "";
+  } catch (const Interrupted&) {
+    throw;
+  } catch (const std::exception& error) {
+    return one_line(error.what());
+  }
+}
+
+bool has_pytorch() {
+  return problem_of([] { run_command({"/usr/bin/python3", "-c", "import torch"}); }).empty();
+}
 
 void add_bench(CLI::App& app) {
   auto* bench = app.add_subcommand("bench", "Measure the library's speed, beside its peers'");

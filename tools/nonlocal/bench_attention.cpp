@@ -9,10 +9,9 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <random>
-#include <thread>
 
+#include "bench.h"
 #include "bench_attention_peers.h"
-#include "failure.h"
 #include "frame_times.h"
 #include "gst.h"
 #include "peak_memory.h"
@@ -25,21 +24,13 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kFewestTimes = 3;
-
-struct Options {
+struct Options : CommonBenchOptions {
   int tokens = 14400;
   int keys = 0;  // 0: as many
   int dim = 64;
   int heads = 1;
   std::string precision = "automatic";
-  int threads = 0;
-  std::string isa;
-  double seconds = 3;
   int rounds = 5;
-  bool peers = false;
-  bool as_json = false;
-  bool quiet = false;
 
   [[nodiscard]] AttentionParameters parameters() const {
     AttentionParameters p;
@@ -148,29 +139,25 @@ class OurAttention {
 };
 
 void check(Options& options) {
-  force_instruction_set(options.isa);
+  take_up(options);
   if (options.keys == 0) options.keys = options.tokens;
-  if (options.threads == 0) options.threads = std::max(1, int(std::thread::hardware_concurrency()));
 }
 
-bool shows_no_progress(const Options& options) { return options.quiet || options.as_json; }
-
 void measure_alone(const Options& options, OurAttention& ours, FrameTimes& times) {
-  Progress progress(0, shows_no_progress(options), "call");
+  Progress progress(0, options.shows_no_progress(), "call");
   while (times.count() < kFewestTimes || progress.seconds() < options.seconds) {
     ours.measure(times);
     progress.show(times.count(), "");
   }
 }
 
-// What fails once is not tried again.
-void try_peer(const NamedAttentionPeer& peer, PeerTimes& result) {
-  if (!peer.peer || !result.problem.empty()) return;
-  try {
-    result.times.add(peer.peer->measure());
-  } catch (const Failure& error) {
-    result.problem = error.what();
-  }
+// Makes the peer the first time. What fails once is not tried again.
+void try_peer(const KnownAttentionPeer& known, std::unique_ptr<AttentionPeer>& peer, PeerTimes& result) {
+  if (!result.is_installed || !result.problem.empty()) return;
+  result.problem = problem_of([&] {
+    if (!peer) peer = known.make();
+    result.times.add(peer->measure());
+  });
 }
 
 // Ours, each peer, and so on round by round: whatever else the machine does meets all alike.
@@ -178,15 +165,16 @@ void measure_with_peers(const Options& options, OurAttention& ours, Result& resu
   constexpr double kTurnMs = 500;
   const AttentionTask task{options.tokens, options.keys,       options.dim,
                            options.heads,  result.is_bfloat16, options.threads};
-  const std::vector<NamedAttentionPeer> peers = make_attention_peers(task);
-  for (const NamedAttentionPeer& peer : peers)
-    result.peers.push_back({peer.name, peer.title, peer.peer != nullptr, {}, ""});
-  Progress progress(options.rounds, shows_no_progress(options), "round");
+  const std::vector<KnownAttentionPeer> known = known_attention_peers(task);
+  std::vector<std::unique_ptr<AttentionPeer>> peers(known.size());
+  for (const KnownAttentionPeer& peer : known)
+    result.peers.push_back({peer.name, peer.title, peer.make != nullptr, {}, ""});
+  Progress progress(options.rounds, options.shows_no_progress(), "round");
   for (int round = 1; round <= options.rounds; ++round) {
     const Stopwatch turn;
     do ours.measure(result.times);
     while (turn.ms() < kTurnMs);
-    for (size_t i = 0; i < peers.size(); ++i) try_peer(peers[i], result.peers[i]);
+    for (size_t i = 0; i < peers.size(); ++i) try_peer(known[i], peers[i], result.peers[i]);
     progress.show(round, "");
   }
 }
@@ -293,22 +281,14 @@ void add_bench_attention(CLI::App& bench) {
   number("--keys", options->keys, 0, 1 << 24, "Keys and values; 0: as many as queries");
   number("--dim", options->dim, 1, 1024, "Channels of a head");
   number("--heads", options->heads, 1, 64, "Heads");
-  number("--threads", options->threads, 0, 256, "Threads; 0: all");
   command->add_option("--precision", options->precision, "What is multiplied")
       ->check(CLI::IsMember({"automatic", "f32", "bf16"}))
       ->capture_default_str();
-  command->add_option("--isa", options->isa, "Use this instruction set [the CPU's best]");
-  auto* seconds = command->add_option("--seconds", options->seconds, "For how long, without --peers")
-                      ->check(CLI::Range(0.0, 3600.0))
-                      ->capture_default_str();
-  auto* peers = command->add_flag("--peers", options->peers, "Measure oneDNN and PyTorch in turn with it")
-                    ->excludes(seconds);
+  const auto flags = add_common(*command, *options, "Measure oneDNN and PyTorch in turn with it");
   command->add_option("--rounds", options->rounds, "Rounds with peers")
       ->check(CLI::Range(1, 1000))
-      ->needs(peers)
+      ->needs(flags.peers)
       ->capture_default_str();
-  command->add_flag("--json", options->as_json, "Print the result as one JSON object, and no progress");
-  command->add_flag("--quiet", options->quiet, "Show no progress");
   command->callback([options] { run(*options); });
 }
 

@@ -1,6 +1,7 @@
 // What attention is compared with: the plain formula by PyTorch, and oneDNN's matrix products alone.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -20,17 +21,17 @@ class AttentionPeer {
  public:
   virtual ~AttentionPeer() = default;
 
-  // The task's time, in milliseconds. Throws Failure.
+  // The task's least time of several, in milliseconds, after an untimed run. Throws Failure.
   virtual double measure() = 0;
 };
 
-struct NamedAttentionPeer {
+struct KnownAttentionPeer {
   std::string name;  // pytorch, onednn_matmul
   std::string title;
-  std::unique_ptr<AttentionPeer> peer;  // null: not installed
+  std::function<std::unique_ptr<AttentionPeer>()> make;  // null: not installed. Throws as Peer's
 };
 
-// `task` must outlive them.
-std::vector<NamedAttentionPeer> make_attention_peers(const AttentionTask& task);
+// `task` must outlive what they make.
+std::vector<KnownAttentionPeer> known_attention_peers(const AttentionTask& task);
 
 }  // namespace nonlocal::tools

@@ -179,19 +179,18 @@ class HandBrakePeer : public Peer {
   TemporaryFolder folder_;
 };
 
-template <typename CommandPeer>
-std::unique_ptr<Peer> if_installed(const char* command, const PeerJob& job) {
-  return is_installed(command) ? std::make_unique<CommandPeer>(job) : nullptr;
+template <typename SomePeer>
+MakePeer maker(const PeerJob& job) {
+  return [&job] { return std::make_unique<SomePeer>(job); };
 }
 
 }  // namespace
 
-std::vector<NamedPeer> make_peers(const PeerJob& job) {
-  std::vector<NamedPeer> peers;
-  peers.push_back({"opencv", "OpenCV " CV_VERSION, std::make_unique<OpenCvPeer>(job)});
-  peers.push_back({"ffmpeg", "FFmpeg nlmeans", if_installed<FfmpegPeer>("ffmpeg", job)});
-  peers.push_back({"handbrake", "HandBrake nlmeans", if_installed<HandBrakePeer>("HandBrakeCLI", job)});
-  return peers;
+std::vector<KnownPeer> known_peers(const PeerJob& job) {
+  return {
+      {"opencv", "OpenCV " CV_VERSION, maker<OpenCvPeer>(job)},
+      {"ffmpeg", "FFmpeg nlmeans", is_installed("ffmpeg") ? maker<FfmpegPeer>(job) : nullptr},
+      {"handbrake", "HandBrake nlmeans", is_installed("HandBrakeCLI") ? maker<HandBrakePeer>(job) : nullptr}};
 }
 
 }  // namespace nonlocal::tools

@@ -2,6 +2,7 @@
 // commands.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <opencv2/core.hpp>
 #include <string>
@@ -35,13 +36,15 @@ class Peer {
   virtual void measure(FrameTimes& times) = 0;
 };
 
-struct NamedPeer {
-  std::string name;            // opencv, ffmpeg, handbrake
-  std::string title;           // with what is run
-  std::unique_ptr<Peer> peer;  // null: not installed
+using MakePeer = std::function<std::unique_ptr<Peer>()>;
+
+struct KnownPeer {
+  std::string name;   // opencv, ffmpeg, handbrake
+  std::string title;  // with what is run
+  MakePeer make;      // null: not installed. Throws Failure, and what the standard library does
 };
 
-// `job` must outlive them.
-std::vector<NamedPeer> make_peers(const PeerJob& job);
+// `job` must outlive what they make.
+std::vector<KnownPeer> known_peers(const PeerJob& job);
 
 }  // namespace nonlocal::tools

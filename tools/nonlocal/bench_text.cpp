@@ -8,10 +8,9 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <thread>
 
+#include "bench.h"
 #include "bench_text_peer.h"
-#include "failure.h"
 #include "frame_times.h"
 #include "gst.h"
 #include "progress.h"
@@ -24,19 +23,11 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kFewestTimes = 3;
-
-struct Options {
+struct Options : CommonBenchOptions {
   int tokens = 12;
   int layers = kLayers;
   std::string precision = "f32";
-  int threads = 0;
-  std::string isa;
-  double seconds = 3;
   int rounds = 3;
-  bool peers = false;
-  bool as_json = false;
-  bool quiet = false;
 };
 
 struct Result {
@@ -106,15 +97,8 @@ class Encoders {
   std::vector<ConstFloatPlane> planes_;
 };
 
-void check(Options& options) {
-  force_instruction_set(options.isa);
-  if (options.threads == 0) options.threads = std::max(1, int(std::thread::hardware_concurrency()));
-}
-
-bool shows_no_progress(const Options& options) { return options.quiet || options.as_json; }
-
 void measure_alone(const Options& options, Encoders& encoders, Result& result) {
-  Progress progress(0, shows_no_progress(options), "call");
+  Progress progress(0, options.shows_no_progress(), "call");
   while (result.text.count() < kFewestTimes || progress.seconds() < options.seconds) {
     encoders.measure(result);
     progress.show(result.text.count(), "");
@@ -124,25 +108,24 @@ void measure_alone(const Options& options, Encoders& encoders, Result& result) {
 // Ours, PyTorch, and so on round by round: whatever else the machine does meets both alike.
 void measure_with_peer(const Options& options, Encoders& encoders, Result& result) {
   constexpr double kTurnMs = 1000;
-  PyTorchTowers peer(options.tokens, options.layers, options.threads);
-  result.has_peer = PyTorchTowers::is_installed();
-  Progress progress(options.rounds, shows_no_progress(options), "round");
+  std::optional<PyTorchTowers> peer;
+  result.has_peer = has_pytorch();
+  Progress progress(options.rounds, options.shows_no_progress(), "round");
   for (int round = 1; round <= options.rounds; ++round) {
     const Stopwatch turn;
     do encoders.measure(result);
     while (turn.ms() < kTurnMs);
     if (result.has_peer && result.peer_problem.empty()) {
-      try {
-        const TowerTimes times = peer.measure();
+      result.peer_problem = problem_of([&] {
+        if (!peer) peer.emplace(options.tokens, options.layers, options.threads);
+        const TowerTimes times = peer->measure();
         result.peer_text.add(times.text_ms);
         result.peer_vision.add(times.vision_ms);
-      } catch (const Failure& error) {
-        result.peer_problem = error.what();
-      }
+      });
     }
     progress.show(round, "");
   }
-  result.peer_products = peer.products_by();
+  if (peer) result.peer_products = peer->products_by();
 }
 
 Result bench(const Options& options) {
@@ -208,7 +191,7 @@ void print(const Options& options, const Result& result) {
 
 void run(Options options) {
   catch_interrupts();
-  check(options);
+  take_up(options);
   const Result result = bench(options);
   if (options.as_json)
     std::cout << as_json(options, result).dump(2) << std::endl;
@@ -233,24 +216,14 @@ void add_bench_text(CLI::App& bench) {
   command->add_option("--layers", options->layers, "Layers of each tower")
       ->check(CLI::Range(1, 100))
       ->capture_default_str();
-  command->add_option("--threads", options->threads, "Threads; 0: all")
-      ->check(CLI::Range(0, 256))
-      ->capture_default_str();
   command->add_option("--precision", options->precision, "What is multiplied")
       ->check(CLI::IsMember({"f32", "bf16"}))
       ->capture_default_str();
-  command->add_option("--isa", options->isa, "Use this instruction set [the CPU's best]");
-  auto* seconds = command->add_option("--seconds", options->seconds, "For how long, without --peers")
-                      ->check(CLI::Range(0.0, 3600.0))
-                      ->capture_default_str();
-  auto* peers =
-      command->add_flag("--peers", options->peers, "Measure PyTorch in turn with it")->excludes(seconds);
+  const auto flags = add_common(*command, *options, "Measure PyTorch in turn with it");
   command->add_option("--rounds", options->rounds, "Rounds with peers")
       ->check(CLI::Range(1, 1000))
-      ->needs(peers)
+      ->needs(flags.peers)
       ->capture_default_str();
-  command->add_flag("--json", options->as_json, "Print the result as one JSON object, and no progress");
-  command->add_flag("--quiet", options->quiet, "Show no progress");
   command->callback([options] { run(*options); });
 }
 

@@ -78,15 +78,6 @@ PyTorchTowers::PyTorchTowers(int tokens, int layers, int threads)
   std::ofstream(folder_.file("towers.py")) << kScript;
 }
 
-bool PyTorchTowers::is_installed() {
-  try {
-    run_command({"/usr/bin/python3", "-c", "import torch"});
-    return true;
-  } catch (const Failure&) {
-    return false;
-  }
-}
-
 TowerTimes PyTorchTowers::measure() {
   const std::string result = folder_.file("times");
   Arguments arguments{"/usr/bin/python3", folder_.file("towers.py")};

@@ -16,8 +16,6 @@ class PyTorchTowers {
  public:
   PyTorchTowers(int tokens, int layers, int threads);
 
-  [[nodiscard]] static bool is_installed();
-
   // The least of several runs, with one thread or all, whichever is faster. Throws Failure.
   TowerTimes measure();
 
