@@ -90,6 +90,7 @@ TEST_F(BadInputTest, OutputCannotBe) {
   expect_refusal("$TOOL filter in.mkv none/out.mkv", "^nonlocal: none/out.mkv: no such folder: none");
   expect_refusal("$TOOL filter in.mkv file/out.mkv", "^nonlocal: file/out.mkv: ");
   expect_refusal("$TOOL filter in.mkv /proc/out.mkv", "^nonlocal: /proc/out.mkv: cannot be written: ");
+  expect_refusal("$TOOL plan in.mkv -o none/a/b", "^nonlocal: none/a/b: cannot be written: ");
   expect_refusal("$TOOL filter in.mkv ./in.mkv", "^nonlocal: ./in.mkv: the output is the input itself");
 }
 
@@ -109,6 +110,52 @@ TEST_F(BadInputTest, NothingThatIsReadIsWrittenOver) {
   expect_refusal("$TOOL join plan ./film.partial.mkv",
                  "^nonlocal: ./film.partial.mkv: the output is the input itself");
   must("cmp film.partial.mkv kept");
+}
+
+// A folder may hold other people's files, and others may be at work in it.
+TEST_F(BadInputTest, APlanLeavesAloneWhatIsNotItsOwn) {
+  make_video("in.mkv", 2);
+  const std::string segment = "plan/segment-00000.gdp." + must("hostname | tr -d '\\n'");
+  must(
+      "mkdir plan; sleep 0 & wait $!; echo $! > dead; touch plan/linux.iso.part "
+      "plan/segment-00000.gdp.elsewhere.1.part " +
+      segment + ".1.part " + segment + ".$(cat dead).part");
+  must("$TOOL plan in.mkv -o plan --denoise fast");
+  for (const std::string& kept :
+       {std::string("plan/linux.iso.part"), std::string("plan/segment-00000.gdp.elsewhere.1.part"),
+        segment + ".1.part"})
+    EXPECT_TRUE(std::filesystem::exists(kept)) << kept;
+  must("! ls " + segment + ".$(cat dead).part 2>/dev/null");
+}
+
+TEST_F(BadInputTest, APlanIsOfOneVersionOneModelAndWhole) {
+  make_video("in.mkv", 2);
+  const std::string models = MODELS_FOLDER;
+  must("cp " + models +
+       "/gaussian.safetensors net.safetensors; mkdir elsewhere; "
+       "$TOOL plan in.mkv -o plan --attention ./net.safetensors; cp -r plan old; cp -r plan cut");
+  must("sed -i 's/\"version\":\"/&0./' old/plan.json; echo {} > cut/plan.json");
+  const std::string segment = " --segment 0 --quiet";
+  expect_refusal("$TOOL filter --plan old" + segment, "^nonlocal: planned by nonlocal 0\\.[0-9.]*, this is ");
+  expect_refusal("$TOOL filter --plan cut" + segment,
+                 "^nonlocal: cut/plan.json: cannot be read: remove its folder to begin anew");
+  expect_refusal("$TOOL filter --plan plan --segment 0 --sigma 3", "--plan excludes --sigma", 2);
+  must("cp " + models + "/restore.safetensors net.safetensors");
+  expect_refusal("$TOOL filter --plan plan" + segment,
+                 "model of the plan is not any more what was planned for");
+  expect_refusal("$TOOL plan in.mkv -o plan --attention ./net.safetensors", "other settings");
+  must("cp " + models + "/gaussian.safetensors net.safetensors; cd elsewhere; $TOOL filter --plan ../plan" +
+       segment);
+  must("echo {} > plan/segment-00000.json");
+  expect_refusal(
+      "$TOOL join plan out.mkv",
+      "^nonlocal: plan/segment-00000.json: cannot be read: remove it, and this segment is filtered again");
+}
+
+TEST_F(BadInputTest, ANameIsNotUtf8) {
+  make_video("in.mkv", 2);
+  must("cp in.mkv $'a\\xff.mkv'");
+  expect_refusal("$TOOL filter $'a\\xff.mkv' out.mkv", "name is not UTF-8");
 }
 
 TEST_F(BadInputTest, APlanThatCannotBeWrittenIsNone) {
@@ -183,7 +230,10 @@ TEST_F(BadInputTest, ClipCannotBe) {
 
 TEST_F(BadInputTest, UsageIsWrong) {
   expect_refusal("$TOOL", "nonlocal --help", 2);
-  expect_refusal("$TOOL sharpen a b", "nonlocal --help", 2);
+  expect_refusal("$TOOL sharpen a b", "^nonlocal: sharpen is no subcommand .see nonlocal --help.", 2);
+  for (const char* seconds : {"nan", "inf", "-1", "0", "2e10", "x"})
+    expect_refusal("$TOOL plan in.mkv -o plan --seconds " + std::string(seconds),
+                   "--seconds: " + std::string(seconds) + " is not from 0.1 to 1000000", 2);
   expect_refusal("$TOOL filter only-one.mkv", "OUT", 2);
   expect_refusal("$TOOL filter a.mkv b.mkv --sharpness 3", "--sharpness", 2);
 }

@@ -1,5 +1,7 @@
 // nonlocal filter: filters in the order given, every codec, and what a file says besides its frames.
 #include <algorithm>
+#include <filesystem>
+#include <map>
 
 #include "support.h"
 
@@ -139,6 +141,20 @@ TEST_F(FilterCodecTest, SubtitlesAreKept) {
     EXPECT_NE(words("out.mp4").find(line), std::string::npos) << words("out.mp4");
 }
 
+// GStreamer's parser of these would keep the pipeline from starting.
+TEST_F(FilterCodecTest, SubtitlesWithStylesAreKept) {
+  must("printf '1\n00:00:00,300 --> 00:00:00,500\nfirst words\n' > words.srt");
+  make_video("plain.mkv", 25, "-c:v libx264");
+  must("ffmpeg -v error -i plain.mkv -i words.srt -map 0 -map 1 -c:v copy -c:s ass in.mkv");
+  EXPECT_EQ(filter("in.mkv out.mkv").value("subtitle_streams", 0), 1);
+  EXPECT_EQ(count_frames("out.mkv"), 25);
+  const auto words = [](const std::string& path) {
+    return must("ffmpeg -v error -i " + path + " -map 0:s -f srt -");
+  };
+  EXPECT_NE(words("out.mkv").find("first words"), std::string::npos);
+  EXPECT_EQ(words("out.mkv"), words("in.mkv"));
+}
+
 TEST_F(FilterCodecTest, FiltersWorkInTheOrderGiven) {
   make_video("in.mkv", 3, "-pix_fmt yuv420p -c:v ffv1");
   const auto chain = [](const std::string& arguments) {
@@ -173,7 +189,85 @@ TEST_F(FilterCodecTest, StreamsPassThrough) {
   EXPECT_EQ(frames_md5("out.mkv"), frames_md5("in.mkv"));
   const Outcome nothing_came = run("$TOOL filter - out2.mkv </dev/null");
   EXPECT_EQ(nothing_came.status, 1);
+  EXPECT_EQ(nothing_came.err, "nonlocal: stdin: is empty, YUV4MPEG2 was expected\n");
   EXPECT_FALSE(std::filesystem::exists("out2.mkv"));
+}
+
+// Headers of any length, sizes that are multiples of nothing, deep and gray samples.
+TEST_F(FilterCodecTest, StreamsOfAnyKindAreRead) {
+  int number = 0;
+  for (const std::string how :
+       {"yuv420p -vf scale=64:48,setsar=3/2", "yuv420p -vf scale=75:57", "yuv422p -vf scale=73:56",
+        "yuv444p -vf scale=81:51", "gray -vf scale=91:59 -color_range pc", "yuv420p10le -vf scale=76:57",
+        "yuv444p10le -vf scale=89:58"}) {
+    const std::string in = "in" + std::to_string(number++) + ".mkv";
+    make_video(in, 4, "-colorspace bt709 -color_range tv -pix_fmt " + how + " -c:v ffv1");
+    must("ffmpeg -v error -i " + in +
+         " -strict -1 -f yuv4mpegpipe - | tee stream | $TOOL filter - out.mkv --quiet " +
+         "--codec ffv1 --strength 0 --chroma-strength 0");
+    EXPECT_EQ(decoded("out.mkv"), decoded(in)) << how;
+    const std::string entries = "width,height,avg_frame_rate,pix_fmt";
+    EXPECT_EQ(probe("out.mkv", entries), probe(in, entries)) << how;
+    if (number == 1) {
+      EXPECT_EQ(probe("out.mkv", "sample_aspect_ratio"), "3:2");
+    }
+    std::filesystem::remove("out.mkv");
+  }
+  EXPECT_NE(must("head -1 stream").find("XCOLORRANGE=LIMITED"), std::string::npos);
+}
+
+TEST_F(FilterCodecTest, AStreamThatBreaksOffIsNoWholeOne) {
+  make_video("in.mkv", 9);
+  const std::string cut = "ffmpeg -v error -i in.mkv -f yuv4mpegpipe - | head -c 60000";  // of 9,222 a frame
+  const Outcome outcome = run(cut + " | $TOOL filter - out.mkv --denoise fast --quiet");
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_EQ(outcome.err,
+            "nonlocal: stdin: breaks off in frame 6; the frames before are in out.partial.mkv\n");
+  EXPECT_EQ(count_frames("out.partial.mkv"), 6);
+  EXPECT_FALSE(std::filesystem::exists("out.mkv"));
+  for (const auto& [text, message] : std::map<std::string, std::string>{
+           {"no video", "is not YUV4MPEG2"},
+           {"YUV4MPEG2 W64 H48 F25:1 C411\\n", "YUV4MPEG2 of C411: expected 420"},
+           {"YUV4MPEG2 W64 H0 F25:1\\n", "a side of 0"},
+           {"YUV4MPEG2 W64 F25:1\\n", "without width or height"},
+           {"YUV4MPEG2 W64 H48 F25\\n", "YUV4MPEG2 with F25: expected two numbers"},
+           {"YUV4MPEG2 W64 H48 F25:1\\nFRAN", "breaks off at frame 0"},
+           {"YUV4MPEG2 W64 H48 F25:1\\nPICTURE\\n", "frame 0 does not begin with FRAME"}}) {
+    const Outcome refused = run("printf '" + text + "' | $TOOL filter - out.mkv --denoise fast --quiet");
+    EXPECT_EQ(refused.status, 1) << text;
+    EXPECT_NE(refused.err.find(message), std::string::npos) << text << ": " << refused.err;
+    EXPECT_FALSE(std::filesystem::exists("out.mkv"));
+  }
+}
+
+// A stream has one rate for all of its frames.
+TEST_F(FilterCodecTest, UnevenFramesInAStreamAreSaid) {
+  make_video("even.mkv", 12, "-c:v libx264 -bf 0");
+  make_video("uneven.mkv", 12, "-vf \"select='not(mod(n,3))+eq(n,4)'\" -vsync vfr -c:v libx264 -bf 0");
+  const auto said = [](const std::string& name) {
+    return run("$TOOL filter " + name + " - --denoise fast --quiet >stream").err;
+  };
+  EXPECT_EQ(said("even.mkv"), "");
+  EXPECT_NE(said("uneven.mkv").find("do not come at an even rate"), std::string::npos);
+}
+
+// What the output does not hold of the samples.
+TEST_F(FilterCodecTest, LostBitsAndAlphaAreSaid) {
+  make_video("deep.mkv", 3, "-pix_fmt yuv420p12le -c:v libx265 -x265-params log-level=error");
+  make_video("alpha.webm", 3, "-pix_fmt yuva420p -c:v libvpx-vp9");
+  make_video("odd.mkv", 2, "-vf scale=35:26 -c:v ffv1");
+  for (const char* codec : {"h264", "h265", "vp9", "ffv1"}) {
+    const Outcome outcome = run("$TOOL filter deep.mkv out.mkv --denoise fast --codec " + std::string(codec));
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    EXPECT_NE(outcome.err.find("out.mkv: holds 10 bits a sample, deep.mkv has 12"), std::string::npos)
+        << codec << ": " << outcome.err;
+    EXPECT_EQ(probe("out.mkv", "pix_fmt"), "yuv420p10le") << codec;
+  }
+  const Outcome opaque = run("$TOOL filter alpha.webm out.webm --denoise fast --codec vp9");
+  EXPECT_NE(opaque.err.find("out.webm: holds no alpha, alpha.webm has it"), std::string::npos) << opaque.err;
+  const Outcome odd = run("$TOOL filter odd.mkv out.mov --codec prores");
+  EXPECT_EQ(odd.status, 1);
+  EXPECT_NE(odd.err.find("is 35 samples wide"), std::string::npos) << odd.err;
 }
 
 TEST_F(FilterCodecTest, EventsAreOneALine) {

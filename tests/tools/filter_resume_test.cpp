@@ -79,6 +79,7 @@ TEST_F(FilterResumeTest, InterruptLeavesAFileToPlayAndTheWorkToResume) {
   EXPECT_GE(result.front()["frames_done"], 10);
   EXPECT_EQ(result.back()["frames_out"], kFrames);
   EXPECT_EQ(count_frames("out.mkv"), kFrames);
+  EXPECT_FALSE(std::filesystem::exists("out.partial.mkv")) << "what it held is in the whole file";
 }
 
 // The picture may be asked for when its frame has been filtered already.

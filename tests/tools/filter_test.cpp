@@ -150,6 +150,9 @@ TEST_F(FilterTest, OddSizesAreKept) {
   filter("in.mkv out.mkv --picture small.png");
   EXPECT_EQ(probe("out.mkv", "width,height"), "35,27");
   EXPECT_EQ(probe("small.png", "width,height"), "35,27");
+  make_video("half.mkv", 2, "-vf scale=75:57 -c:v ffv1");
+  filter("half.mkv half.ffv1.mkv --codec ffv1 --strength 0 --chroma-strength 0");
+  EXPECT_EQ(decoded("half.ffv1.mkv"), decoded("half.mkv"));
 }
 
 TEST_F(FilterTest, BringsTheCleanPictureNearer) {

@@ -53,11 +53,22 @@ TEST_F(TextTest, TokenizeAsJson) {
 TEST_F(TextTest, WhatOfAPromptDoesNotCountIsTold) {
   const Outcome cut = run("$TOOL tokenize --context 3 --model " + kVocabulary + " 'warm sunset'");
   EXPECT_EQ(cut.status, 0);
-  EXPECT_NE(cut.err.find("last 1 token"), std::string::npos) << cut.err;
+  EXPECT_EQ(cut.err, "nonlocal: --context 3 leaves out the prompt's last 1 token\n");
   const Outcome invalid = run("$TOOL embed $'a\\xff b\\xff' -o e.safetensors --model " + kModel);
   EXPECT_EQ(invalid.status, 0);
   EXPECT_NE(invalid.err.find("2 places"), std::string::npos) << invalid.err;
   EXPECT_EQ(header_of("e.safetensors")["__metadata__"]["prompt"], "a\uFFFD b\uFFFD");
+}
+
+TEST_F(TextTest, AContextHasRoomForStartAndEnd) {
+  for (const std::string context : {"-1", "1", "1000001", "99999999999", "nan", "few"}) {
+    const Outcome outcome = run("$TOOL tokenize a --context " + context);
+    EXPECT_EQ(outcome.status, 2) << context;
+    EXPECT_EQ(outcome.err, "nonlocal: --context: " + context +
+                               " is neither 0 nor from 2 to 1000000 (see nonlocal --help)\n");
+  }
+  EXPECT_EQ(run("$TOOL tokenize a --context 2 --model " + kVocabulary).out,
+            "    762  <|startoftext|>\n    763  <|endoftext|>\n");
 }
 
 TEST_F(TextTest, EmbedWritesTokensAndPooled) {
@@ -117,6 +128,10 @@ TEST_F(TextTest, FailuresAreOneLine) {
   expect_failure("embed a --model . -o e.safetensors", "expected model.safetensors");
   expect_failure("embed a --model " + kModel + " -o none/e.safetensors", "no such folder");
   EXPECT_EQ(files().size(), 0U);  // nothing half done
+  must("cp " + kModel + " model.safetensors; cp model.safetensors kept");
+  expect_failure("embed a --model ./model.safetensors -o ./model.safetensors",
+                 "the output is the model itself");
+  must("cmp model.safetensors kept");
   EXPECT_EQ(run("$TOOL embed a").status, 2);
 }
 

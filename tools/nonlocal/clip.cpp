@@ -11,6 +11,7 @@
 #include "failure.h"
 #include "gst.h"
 #include "noise.h"
+#include "option_checks.h"
 #include "partial_file.h"
 #include "pipeline_text.h"
 #include "progress.h"
@@ -166,10 +167,10 @@ void add_clip(CLI::App& app) {
       ->check(CLI::Range(1, 120))
       ->capture_default_str();
   command->add_option("--sigma", options->sigma, "Standard deviation of the noise of luma, of 255")
-      ->check(CLI::Range(0.0, 100.0))
+      ->check(number_within(0, 100))
       ->capture_default_str();
   command->add_option("--chroma-sigma", options->chroma_sigma, "And of both chroma planes [half of --sigma]")
-      ->check(CLI::Range(0.0, 100.0));
+      ->check(number_within(0, 100));
   command->add_option("--seed", options->seed, "Of the picture and its noise: the same seed, the same frames")
       ->capture_default_str();
   command->add_flag("--quiet", options->quiet, "Show no progress");

@@ -36,7 +36,7 @@ const Codec kCodecs[] = {
      .quality = "option-string=frame-threads=2:crf=%d",
      .worst = 51,
      .usual = 20,
-     .most_bits = 12,
+     .most_bits = 10,
      .needs_even = true,
      .says_mastering = true,
      .unsaid = ":colorprim=unknown:transfer=unknown:colormatrix=unknown",
@@ -50,7 +50,7 @@ const Codec kCodecs[] = {
      .quality = "min-quantizer=%d max-quantizer=%d",
      .worst = 63,
      .usual = 24,
-     .most_bits = 12,
+     .most_bits = 10,
      .type = "video/x-vp9",
      .coded = "vp9parse ! video/x-vp9,alignment=super-frame",
      .containers = ".mkv .webm .mp4"},
@@ -66,7 +66,8 @@ const Codec kCodecs[] = {
      .containers = ".mkv .webm .mp4"},
     {.name = "ffv1",
      .encoder = "avenc_ffv1 slices=4 threads=auto",
-     .most_bits = 12,
+     .odd_encoder = "avenc_ffv1",  // which takes a given number of slices only of some odd sizes
+     .most_bits = 10,
      .type = "video/x-ffv",
      .coded =
          "capssetter caps=video/x-ffv,ffversion=1",  // GStreamer 1.22's matroskamux wants it by this name
@@ -74,6 +75,7 @@ const Codec kCodecs[] = {
     {.name = "prores",
      .encoder = "avenc_prores_ks profile=hq threads=auto",
      .most_bits = 10,
+     .needs_even_width = true,
      .type = "video/x-prores",
      .coded = "video/x-prores",
      .containers = ".mov .mkv"},
@@ -123,10 +125,11 @@ std::string codec_names() {
   return names;
 }
 
-std::string encoder_of(const Codec& codec, int quality) {
+std::string encoder_of(const Codec& codec, int quality, bool is_odd) {
+  const std::string& encoder = is_odd && !codec.odd_encoder.empty() ? codec.odd_encoder : codec.encoder;
   if (codec.quality.empty()) {
     if (quality >= 0) throw Failure("--quality: " + codec.name + " has none to choose");
-    return codec.encoder;
+    return encoder;
   }
   if (quality > codec.worst)
     throw Failure(
@@ -135,7 +138,7 @@ std::string encoder_of(const Codec& codec, int quality) {
   std::string setting = codec.quality;
   const std::string number = std::to_string(quality < 0 ? codec.usual : quality);
   for (size_t at; (at = setting.find("%d")) != std::string::npos;) setting.replace(at, 2, number);
-  return codec.encoder + " " + setting;
+  return encoder + " " + setting;
 }
 
 void check_container(const std::string& output, const Codec& codec) {

@@ -7,14 +7,18 @@
 
 namespace nonlocal::tools {
 
+constexpr int kMostBits = 10;  // of a sample, that filters take
+
 struct Codec {
-  std::string name;          // as --codec takes it
-  std::string encoder;       // the element and what is always set on it
-  std::string quality = {};  // the quality's setting, with %d in its place; empty: it has none
-  int worst = 0;             // quality goes from 0, the best, to this
+  std::string name;              // as --codec takes it
+  std::string encoder;           // the element and what is always set on it
+  std::string odd_encoder = {};  // for frames of odd sizes, where they need another
+  std::string quality = {};      // the quality's setting, with %d in its place; empty: it has none
+  int worst = 0;                 // quality goes from 0, the best, to this
   int usual = 0;
-  int most_bits = 0;            // of a sample
-  bool needs_even = false;      // 4:2:0 only where width and height are even
+  int most_bits = 0;        // of a sample
+  bool needs_even = false;  // 4:2:0 only where width and height are even
+  bool needs_even_width = false;
   bool says_colours = true;     // matrix, transfer and primaries, in the stream
   bool says_mastering = false;  // HDR10's, in the stream
   std::string unsaid = {};      // goes on with the settings where the input leaves its colours unsaid
@@ -29,8 +33,9 @@ const Codec& codec_named(const std::string& name);
 // "h264, h265, ..."
 std::string codec_names();
 
-// The element with its quality set; -1: the usual one. Throws Failure for one out of range.
-std::string encoder_of(const Codec& codec, int quality);
+// The element with its quality set; -1: the usual one. Throws Failure for one out of range. `is_odd`: width
+// or height of the frames is.
+std::string encoder_of(const Codec& codec, int quality, bool is_odd = false);
 
 // Throws Failure for a name that is of no container here, or of one that cannot hold the codec.
 void check_container(const std::string& output, const Codec& codec);

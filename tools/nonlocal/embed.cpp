@@ -57,10 +57,12 @@ std::optional<KnownWords> words_of(const std::string& model) {
 }
 
 void run(const EmbedOptions& options) {
+  const std::string model = model_file(options.model);
+  PartialFile::check_is_not(options.output, model, "model");
+  PartialFile::check_is_not(options.output, std::filesystem::path(model) / "model.safetensors", "model");
   PartialFile file(options.output);
   const auto precision =
       options.precision == "bf16" ? AttentionPrecision::kBfloat16 : AttentionPrecision::kFloat32;
-  const std::string model = model_file(options.model);
   TextEncoder encoder(model, {.precision = precision});
   const std::optional<KnownWords> words = words_of(model);
   // As PromptReader reads it.

@@ -10,6 +10,7 @@
 #include "failure.h"
 #include "gst.h"
 #include "noise.h"
+#include "option_checks.h"
 #include "text.h"
 
 namespace nonlocal::tools {
@@ -206,7 +207,7 @@ void add_evaluate(CLI::App& app) {
       ->add_option(
           "--sigma", asked.sigmas,
           "Standard deviation of the noise, of 255; several: 10,25,50 [20; pictures: 10,25,50; 0 with --crf]")
-      ->check(CLI::Range(0.0, 100.0))
+      ->check(number_within(0, 100))
       ->delimiter(',')
       ->allow_extra_args(false);
   command->add_option("--noise", asked.noise, "Kind of the noise: white, camera or smooth")
@@ -216,7 +217,7 @@ void add_evaluate(CLI::App& app) {
   command
       ->add_option("--crf", asked.crf,
                    "Have x264 code what is noisy first (by FFmpeg), at this constant rate factor: 0 to 51")
-      ->check(CLI::Range(0.0, 51.0));
+      ->check(number_within(0, 51));
   command
       ->add_option("--preset", asked.presets,
                    "Preset of nonlocaldenoise; several: fast,quality [all of them; none with --model]")
@@ -244,7 +245,7 @@ void add_evaluate(CLI::App& app) {
   command
       ->add_option("--scale", asked.material.scale,
                    "Scale down first, by area averaging: 0.5 makes camera clips nearly clean")
-      ->check(CLI::Range(0.01, 1.0))
+      ->check(number_within(0.01, 1))
       ->capture_default_str();
   command
       ->add_option(

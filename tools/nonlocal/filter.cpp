@@ -1,4 +1,6 @@
 // nonlocal filter: videos and pictures in, the same filtered out.
+#include <gst/video/video.h>
+
 #include <iostream>
 #include <string>
 #include <vector>
@@ -13,6 +15,7 @@
 #include "filter_run.h"
 #include "filter_stream.h"
 #include "gst.h"
+#include "option_checks.h"
 #include "plan.h"
 #include "progress.h"
 #include "text.h"
@@ -47,7 +50,24 @@ void warn_if_short(FilterReport& report, const FilterRequest& request, const Fil
                         request.job.input.c_str(), result.last_seconds, result.plan.media.seconds));
 }
 
+const GstVideoFormatInfo* info_of(const std::string& format) {
+  return gst_video_format_get_info(gst_video_format_from_string(format.c_str()));
+}
+
+int bits_of(const std::string& format) { return GST_VIDEO_FORMAT_INFO_DEPTH(info_of(format), 0); }
+
+void warn_of_lost_samples(FilterReport& report, const FilterRequest& request, const SegmentReport& all) {
+  const std::string& output = request.job.output;
+  if (bits_of(all.coded) < bits_of(all.decoded))
+    report.warn(formatted("%s: holds %d bits a sample, %s has %d", output.c_str(), bits_of(all.coded),
+                          request.job.input.c_str(), bits_of(all.decoded)));
+  if (GST_VIDEO_FORMAT_INFO_HAS_ALPHA(info_of(all.decoded)) &&
+      !GST_VIDEO_FORMAT_INFO_HAS_ALPHA(info_of(all.coded)))
+    report.warn(output + ": holds no alpha, " + request.job.input + " has it");
+}
+
 void warn_of_losses(FilterReport& report, const FilterRequest& request, const FilterResult& result) {
+  warn_of_lost_samples(report, request, result.all);
   const std::string lost =
       lost_colours(request.job.output, codec_named(request.job.codec), result.plan.media);
   if (!lost.empty()) report.warn(lost);
@@ -57,13 +77,17 @@ void warn_of_losses(FilterReport& report, const FilterRequest& request, const Fi
 void run_between_programs(const FilterOptions& options, const FilterRequest& request) {
   if (options.as_json || request.resume || !request.picture.empty() || !request.reference.empty())
     throw Failure("-: a stream goes without --json, --resume, --picture and --reference");
-  int64_t frames = 0;
+  StreamResult done;
   {
     Progress progress(0, options.quiet);
-    frames = run_stream(request.job, [&](int64_t n) { progress.show(n, ""); });
+    done = run_stream(request.job, [&](int64_t n) { progress.show(n, ""); });
   }
+  if (done.is_uneven && request.job.output == kStandardStream)
+    std::cerr << "nonlocal: warning: " << request.job.input
+              << ": its frames do not come at an even rate, and a stream cannot say so: write a file"
+              << std::endl;
   if (!options.quiet)
-    std::cerr << request.job.input << " to " << request.job.output << ": " << frames << " frames"
+    std::cerr << request.job.input << " to " << request.job.output << ": " << done.frames << " frames"
               << std::endl;
 }
 
@@ -102,6 +126,14 @@ void filter_each(const std::vector<FilePair>& all, const FilterOptions& options,
   }
   if (failed > 0)
     throw Failure(formatted("%zu of %zu files failed, the others are done", failed, all.size()));
+}
+
+// What the plan says already, a segment's options cannot say otherwise.
+void check_options_of_segment(const CLI::App& command) {
+  for (const CLI::Option* option : command.parse_order())
+    if (const std::string name = option->get_name();
+        name != "--plan" && name != "--segment" && name != "--quiet")
+      throw CLI::ExcludesError("--plan", name);
 }
 
 void run(const FilterOptions& options, const JobOptions& filters) {
@@ -145,7 +177,7 @@ void add_filter(CLI::App& app) {
   command
       ->add_option("--segment-seconds", request.segment_seconds,
                    "How much is done again at the most after --resume")
-      ->check(CLI::PositiveNumber)
+      ->check(number_within(0.1, 1e6))
       ->capture_default_str();
   auto* plan =
       command->add_option("--plan", options->plan, "In place of IN and OUT: the folder that plan made")
@@ -156,7 +188,10 @@ void add_filter(CLI::App& app) {
   segment->needs(plan);
   command->add_flag("--json", options->as_json, "Print events as JSON, one a line, the result last");
   command->add_flag("--quiet", options->quiet, "Show no progress");
-  command->callback([options, filters] { run(*options, *filters); });
+  command->callback([options, filters, command] {
+    if (!options->plan.empty()) check_options_of_segment(*command);
+    run(*options, *filters);
+  });
 }
 
 }  // namespace nonlocal::tools

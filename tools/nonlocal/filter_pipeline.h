@@ -28,6 +28,12 @@ inline constexpr const char* kStoreName = "store";    // a gdppay: a segment's c
 inline constexpr const char* kJoinedName = "joined";  // an appsrc: coded frames of all segments
 inline constexpr const char* kSinkName = "out";
 
+// "videoconvert ! FILTERS ! videoconvert !": what raw frames pass.
+void add_filtering(PipelineText& text, const FilterJob& job, const MediaFile& media);
+
+// "ENCODER ! ...": raw frames to coded ones in the form that muxers take.
+void add_coding(PipelineText& text, const FilterJob& job, const MediaFile& media);
+
 PipelineText filter_pipeline(const FilterJob& job, const MediaFile& media);
 
 // Writes coded frames by GStreamer's data protocol, which keeps all that is known of each.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <optional>
 
 #include "before_after.h"
@@ -18,11 +19,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// "film.mkv": "film.partial.mkv"
-std::string name_of_partial(const fs::path& output) {
-  return (output.parent_path() / (output.stem().string() + ".partial" + output.extension().string()))
-      .string();
-}
+// In the work's folder: what there was by then lies beside the output.
+constexpr const char* kCutShort = "cut-short";
 
 // What can be known to go wrong before the work begins.
 void check(const FilterRequest& request) {
@@ -91,6 +89,7 @@ class Run {
     join(plan_, *work_, video.path(), std::nullopt, [&](int64_t n) { listener_.joined(n); });
     commit_picture();
     video.commit();
+    if (fs::exists(work_->path() / kCutShort)) fs::remove(name_of_partial(request_.job.output));
     work_->remove();
     result_.seconds = clock.ms() / 1000;
     return std::move(result_);
@@ -131,6 +130,7 @@ class Run {
     join(plan_, *work_, video.path(), cut, [](int64_t) {});
     if (!cut.coded.empty()) fs::remove(cut.coded);
     video.commit();
+    std::ofstream(work_->path() / kCutShort);
     const std::string resumes =
         result_.frames_out == 0 ? ""
                                 : formatted(", --resume goes on from frame %ld", long(result_.frames_out));

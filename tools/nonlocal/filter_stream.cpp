@@ -1,21 +1,29 @@
 #include "filter_stream.h"
 
+#include <gst/app/gstappsrc.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cmath>
+#include <exception>
 #include <filesystem>
 #include <optional>
+#include <thread>
 
 #include "failure.h"
 #include "gst.h"
 #include "partial_file.h"
 #include "text.h"
+#include "y4m_reader.h"
 
 namespace nonlocal::tools {
 namespace {
 
-// YUV4MPEG2 as GStreamer 1.22 reads and writes it.
+// YUV4MPEG2 as GStreamer 1.22 writes it.
 constexpr int kStreamBits = 8;
+
+constexpr const char* kInputName = "stream";
+constexpr int kFramesWaiting = 4;  // read ahead of the filters
 
 // GStreamer 1.22's y4menc writes frames as they lie in memory: without room between rows, where nothing asks
 // for that, and where rows are multiples of four samples.
@@ -26,13 +34,6 @@ void check_width(const FilterJob& job, int width) {
   if (job.output == kStandardStream && width % kTightWidth)
     throw Failure(formatted("%s: is %d samples wide, a stream takes multiples of %d: write a file",
                             job.input.c_str(), width, kTightWidth));
-}
-
-int width_at(GstPad* pad) {
-  const CapsPtr caps{gst_pad_get_current_caps(pad)};
-  int width = 0;
-  gst_structure_get_int(gst_caps_get_structure(caps.get(), 0), "width", &width);
-  return width;
 }
 
 void check(const FilterJob& job, const MediaFile& media) {
@@ -48,50 +49,101 @@ void check(const FilterJob& job, const MediaFile& media) {
 PipelineText stream_pipeline(const FilterJob& job, const MediaFile& media, const std::string& path) {
   PipelineText text;
   if (job.input == kStandardStream)
-    text.add("fdsrc fd=0 ! y4mdec");
+    text.add("appsrc format=time block=true").property("name", kInputName);
   else
     text.add("filesrc")
         .property("location", job.input)
-        .add("! parsebin ! " + media.video_type + " ! decodebin");
-  text.add("! queue ! videoconvert !");
-  add_filters(text, job.chain);
-  text.add("! queue ! videoconvert !");
+        .add("! parsebin name=in in. ! " + media.video_type + " ! decodebin");
+  text.add("! queue !");
+  add_filtering(text, job, media);
   if (job.output == kStandardStream)
-    return text.add(kTight).add("! y4menc name=encode ! fdsink fd=1 sync=false");
-  const Codec& codec = codec_named(job.codec);
-  text.add(encoder_of(codec, job.quality)).property("name", kEncoderName).add("! " + codec.coded);
+    return text.add(kTight).add("! y4menc").property("name", kEncoderName).add("! fdsink fd=1 sync=false");
+  add_coding(text, job, media);
   return text.add("! " + muxer_of(job.output) + " ! filesink").property("location", path);
 }
+
+// Reads frames into a pipeline, on a thread of its own.
+class Feeder {
+ public:
+  Feeder() : reader_(STDIN_FILENO) {}
+
+  [[nodiscard]] MediaFile media() const {
+    const GstVideoInfo& info = reader_.info();
+    MediaFile media;
+    media.width = info.width;
+    media.height = info.height;
+    media.bits = GST_VIDEO_FORMAT_INFO_DEPTH(info.finfo, 0);
+    return media;
+  }
+
+  // `pipeline` must be stopped before this goes.
+  void start(Pipeline& pipeline) {
+    source_ = pipeline.element(kInputName);
+    const CapsPtr caps{gst_video_info_to_caps(&reader_.info())};
+    g_object_set(source_.get(), "caps", caps.get(), "max-bytes", guint64(0), "max-buffers",
+                 guint64(kFramesWaiting), nullptr);
+    thread_ = std::jthread([this](const std::stop_token& stop) { feed(stop); });
+  }
+
+  // What went wrong in reading; after the pipeline's end.
+  [[nodiscard]] bool failed() const { return !problem_.empty(); }
+  [[nodiscard]] const std::string& problem() const { return problem_; }
+
+ private:
+  void feed(const std::stop_token& stop) {
+    try {
+      while (BufferPtr buffer = reader_.next(stop))
+        if (gst_app_src_push_buffer(GST_APP_SRC(source_.get()), buffer.release()) != GST_FLOW_OK) break;
+    } catch (const std::exception& error) {
+      problem_ = error.what();
+    }
+    gst_app_src_end_of_stream(GST_APP_SRC(source_.get()));
+  }
+
+  Y4mReader reader_;
+  ElementPtr source_;
+  std::string problem_;  // written before the stream ends
+  std::jthread thread_;
+};
 
 }  // namespace
 
 bool is_stream(const FilterJob& job) { return job.input == kStandardStream || job.output == kStandardStream; }
 
-int64_t run_stream(const FilterJob& job, const std::function<void(int64_t)>& tick) {
-  const MediaFile media = job.input == kStandardStream ? MediaFile() : inspect(job.input);
+StreamResult run_stream(const FilterJob& job, const std::function<void(int64_t)>& tick) {
+  const bool is_read = job.input == kStandardStream;
+  std::optional<Feeder> feeder;
+  if (is_read) feeder.emplace();
+  const MediaFile media = feeder ? feeder->media() : inspect(job.input);
   check(job, media);
   std::optional<PartialFile> file;
   if (job.output != kStandardStream) file.emplace(job.output);
   std::atomic<int64_t> in = 0;
   std::atomic<int64_t> out = 0;
-  std::atomic<int> width = 0;
+  std::atomic<GstClockTime> first = 0;
+  std::atomic<GstClockTime> last = 0;
   Pipeline pipeline(stream_pipeline(job, media, file ? file->path().string() : "").description());
-  pipeline.watch(filter_name(0).c_str(), "sink", [&](GstPad* pad, GstBuffer*) {
-    if (in++ == 0) width = width_at(pad);
+  pipeline.watch(filter_name(0).c_str(), "sink", [&](GstPad*, GstBuffer* buffer) {
+    if (in++ == 0) first = GST_BUFFER_PTS(buffer);
+    last = GST_BUFFER_PTS(buffer);
   });
   pipeline.watch(kEncoderName, "src", [&](GstPad*, GstBuffer*) { ++out; });
   pipeline.play();
-  pipeline.wait_for_end([&] {
-    check_width(job, width);
-    tick(out);
-  });
+  if (feeder) feeder->start(pipeline);
+  pipeline.wait_for_end([&] { tick(out); });
   pipeline.stop();
+  if (feeder && file && out > 0 && feeder->failed()) {
+    PartialFile(name_of_partial(job.output), file->path()).commit();
+    throw Failure(feeder->problem() + "; the frames before are in " + name_of_partial(job.output));
+  }
+  if (feeder && feeder->failed()) throw Failure(feeder->problem());
   if (in == 0) throw Failure(job.input + ": no frame could be decoded");
   if (in != out)
     throw Failure(
         formatted("%s: frames were lost: %ld in, %ld out", job.output.c_str(), long(in), long(out)));
   if (file) file->commit();
-  return out;
+  const double frames_long = static_cast<double>(last - first) / GST_SECOND * media.frame_rate;
+  return {out, media.frame_rate > 0 && std::abs(frames_long - static_cast<double>(out - 1)) > 1.5};
 }
 
 }  // namespace nonlocal::tools

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "commands.h"
+#include "option_checks.h"
 #include "picture_file.h"
 #include "progress.h"
 #include "prompt.h"
@@ -121,7 +122,7 @@ void add_find(CLI::App& app) {
   command->add_flag("--mask", options->is_mask,
                     "The relevance as gray, in place of a heat map on the picture");
   command->add_option("--opacity", options->opacity, "Of the heat map")
-      ->check(CLI::Range(0.0, 1.0))
+      ->check(number_within(0, 1))
       ->capture_default_str();
   command
       ->add_option("--features", options->features,

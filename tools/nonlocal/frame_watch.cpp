@@ -37,6 +37,14 @@ std::string name_of_first(const FilterChain& chain, std::string_view element) {
   return "";
 }
 
+// "I420"; empty where the pad has no format yet.
+std::string format_at(GstPad* pad) {
+  const CapsPtr caps{gst_pad_get_current_caps(pad)};
+  const char* format =
+      caps ? gst_structure_get_string(gst_caps_get_structure(caps.get(), 0), "format") : nullptr;
+  return format ? format : "";
+}
+
 }  // namespace
 
 FrameWatch::FrameWatch(Pipeline& pipeline, const FilterChain& chain, const Segment& segment,
@@ -45,6 +53,8 @@ FrameWatch::FrameWatch(Pipeline& pipeline, const FilterChain& chain, const Segme
   const std::scoped_lock lock(mutex_);  // what is set here is seen by whoever locks it later
   const std::string denoiser = name_of_first(chain, "nonlocaldenoise");
   if (!denoiser.empty()) denoiser_ = pipeline.element(denoiser.c_str());
+  decoded_.reset(gst_element_get_static_pad(pipeline.element(kDecodedName).get(), "src"));
+  into_encoder_.reset(gst_element_get_static_pad(pipeline.element(kEncoderName).get(), "sink"));
   const auto see = [this](void (FrameWatch::*what)(GstPad*, GstBuffer*)) {
     return [this, what](GstPad* pad, GstBuffer* buffer) {
       if (segment_.keeps(stream_time(pad, buffer))) (this->*what)(pad, buffer);
@@ -63,8 +73,8 @@ FrameWatch::~FrameWatch() {
 void FrameWatch::enters(GstPad* pad, GstBuffer* buffer) {
   const CapsPtr caps{gst_pad_get_current_caps(pad)};
   const std::scoped_lock lock(mutex_);
-  if (const char* format = gst_structure_get_string(gst_caps_get_structure(caps.get(), 0), "format"))
-    seen_.report.format = format;
+  seen_.report.format = format_at(pad);
+  if (seen_.report.decoded.empty()) seen_.report.decoded = format_at(decoded_.get());
   const int64_t index = segment_.first + seen_.report.frames_in;
   keep_picture(picture_before_, buffer, caps.get(), index);
   ++seen_.report.frames_in;
@@ -102,6 +112,7 @@ void FrameWatch::leaves(GstPad* pad, GstBuffer* buffer) {
 
 void FrameWatch::encoded(GstPad* pad, GstBuffer* buffer) {
   const std::scoped_lock lock(mutex_);
+  if (seen_.report.coded.empty()) seen_.report.coded = format_at(into_encoder_.get());
   seen_.report.times.push_back(stream_time(pad, buffer));
 }
 

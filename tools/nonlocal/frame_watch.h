@@ -60,6 +60,8 @@ class FrameWatch {
   const Segment segment_;
   Wishes wishes_;
   ElementPtr denoiser_;  // the first; null without one
+  PadPtr decoded_;       // where frames leave the decoder
+  PadPtr into_encoder_;
 
   mutable std::mutex mutex_;  // guards everything below
   Observed seen_;

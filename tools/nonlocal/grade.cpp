@@ -14,6 +14,8 @@
 #include "nonlocal/frame_grader.h"
 #include "nonlocal/opencv.h"
 #include "nonlocal/prompt_reader.h"
+#include "option_checks.h"
+#include "partial_file.h"
 #include "picture_file.h"
 #include "progress.h"
 #include "prompt.h"
@@ -94,6 +96,7 @@ void apply(const Grade& grade, cv::Mat& picture, double strength) {
 
 void grade_one(const GradeOptions& options, const std::string& in, const std::string& out) {
   check_picture_name(out);
+  PartialFile::check_is_not(out, in, "input");
   const Grade grade = read_grades(options).at(0);
   cv::Mat picture = read_picture(in);
   apply(grade, picture, options.strength);
@@ -189,7 +192,7 @@ void add_grade(CLI::App& app) {
           "The filter and its text encoder: the name of one of the library's, or a .safetensors file")
       ->capture_default_str();
   command->add_option("--strength", options->strength, "How much of the change: 0 none, 1 as trained")
-      ->check(CLI::Range(0.0, 4.0))
+      ->check(number_within(0, 4))
       ->capture_default_str();
   command->add_flag("--baked", options->is_baked,
                     "By way of lattices, as video is graded: faster, less exact");

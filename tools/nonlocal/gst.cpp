@@ -55,6 +55,13 @@ void init() {
   throw Failure(std::string("GStreamer does not start: ") + (error ? error->message : "unknown reason"));
 }
 
+// parsebin shows no stream before every parser has said what comes out of it. Those of subtitles say it with
+// the first text, which may lie behind frames that nobody takes yet: GStreamer 1.22 waits for ever.
+gboolean has_parser_that_speaks(GstElement*, GstPad*, GstCaps* caps, gpointer) {
+  const char* type = gst_structure_get_name(gst_caps_get_structure(caps, 0));
+  return !g_str_equal(type, "application/x-ass") && !g_str_equal(type, "application/x-ssa");
+}
+
 }  // namespace
 
 void start_gstreamer() {
@@ -85,6 +92,8 @@ std::string error_text(GstMessage* message) {
 }
 
 Pipeline::Pipeline(const std::string& description) {
+  if (!g_utf8_validate(description.c_str(), -1, nullptr))
+    throw Failure("a file's name is not UTF-8, the only one that GStreamer takes in a pipeline");
   GError* raw_error = nullptr;
   pipeline_.reset(
       gst_parse_launch_full(description.c_str(), nullptr, GST_PARSE_FLAG_FATAL_ERRORS, &raw_error));
@@ -93,6 +102,9 @@ Pipeline::Pipeline(const std::string& description) {
     pipeline_.reset();
     throw Failure(one_line(error->message) + " (is every package of tools/dependencies installed?)");
   }
+  const ElementPtr parser = element(kParserName);
+  if (parser && g_signal_lookup("autoplug-continue", G_OBJECT_TYPE(parser.get())))
+    g_signal_connect(parser.get(), "autoplug-continue", G_CALLBACK(has_parser_that_speaks), nullptr);
 }
 
 Pipeline::~Pipeline() {

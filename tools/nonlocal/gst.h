@@ -45,6 +45,9 @@ std::string plugin_folder();
 // What an error or a warning of an element says, and which element, in one line.
 std::string error_text(GstMessage* message);
 
+// Of the parsebin in a pipeline that reads a file.
+inline constexpr const char* kParserName = "in";
+
 // A pipeline from the text that gst_parse_launch reads. It stops when this goes out of scope.
 class Pipeline {
  public:

@@ -38,6 +38,10 @@ int main(int argc, char** argv) {
   nonlocal::tools::add_find(app);
   nonlocal::tools::add_live(app);
   try {
+    // CLI11 would say that one is missing.
+    if (argc > 1 && argv[1][0] != '-' &&
+        app.get_subcommands([&](CLI::App* command) { return command->check_name(argv[1]); }).empty())
+      throw CLI::ParseError(std::string(argv[1]) + " is no subcommand", kWrongUsage);
     app.parse(argc, argv);
     return 0;
   } catch (const CLI::Success& help) {

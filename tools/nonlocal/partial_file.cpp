@@ -32,6 +32,11 @@ int to_disk(const fs::path& path) {
   return error;
 }
 
+std::string name_of_partial(const fs::path& output) {
+  return (output.parent_path() / (output.stem().string() + ".partial" + output.extension().string()))
+      .string();
+}
+
 void PartialFile::check(const fs::path& target) {
   std::error_code error;
   const fs::path folder = target.has_parent_path() ? target.parent_path() : fs::path(".");

@@ -6,6 +6,9 @@
 
 namespace nonlocal::tools {
 
+// Of what there is of an output that could not be finished: "film.mkv" has "film.partial.mkv".
+std::string name_of_partial(const std::filesystem::path& output);
+
 // What a name stands for after a power cut is what was on the disk before it got the name. An errno: 0, or
 // why it could not be brought there.
 int to_disk(const std::filesystem::path& path);

@@ -14,6 +14,7 @@
 #include "frame_index.h"
 #include "gst.h"
 #include "join.h"
+#include "option_checks.h"
 #include "partial_file.h"
 #include "progress.h"
 #include "segment_job.h"
@@ -187,7 +188,7 @@ void add_plan(CLI::App& app) {
   auto* segments = command->add_option("--segments", options->segments, "How many, at the most")
                        ->check(CLI::PositiveNumber);
   command->add_option("--seconds", options->seconds, "How long each is, about")
-      ->check(CLI::PositiveNumber)
+      ->check(number_within(0.1, 1e6))
       ->capture_default_str()
       ->excludes(segments);
   command->add_option("--container", options->container, "What join writes: mkv, mp4, mov or webm")

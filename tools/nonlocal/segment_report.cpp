@@ -19,6 +19,8 @@ void add_to(Psnr& sum, const Psnr& other) {
 void SegmentReport::add(const SegmentReport& other) {
   frames_in += other.frames_in;
   format = other.format;
+  decoded = other.decoded;
+  coded = other.coded;
   noise_sum += other.noise_sum;
   compared += other.compared;
   add_to(before, other.before);
@@ -27,7 +29,8 @@ void SegmentReport::add(const SegmentReport& other) {
 
 json to_json(const SegmentReport& report) {
   return {{"frames_in", report.frames_in},   {"times", report.times},
-          {"format", report.format},         {"noise_sum", report.noise_sum},
+          {"format", report.format},         {"decoded", report.decoded},
+          {"coded", report.coded},           {"noise_sum", report.noise_sum},
           {"compared", report.compared},     {"before", psnr_json(report.before)},
           {"after", psnr_json(report.after)}};
 }
@@ -36,6 +39,8 @@ SegmentReport report_of(const json& value) {
   return {.frames_in = value.at("frames_in"),
           .times = value.at("times"),
           .format = value.at("format"),
+          .decoded = value.at("decoded"),
+          .coded = value.at("coded"),
           .noise_sum = value.at("noise_sum"),
           .compared = value.at("compared"),
           .before = psnr_of(value.at("before")),

@@ -15,7 +15,9 @@ namespace nonlocal::tools {
 struct SegmentReport {
   int64_t frames_in = 0;            // decoded, of those that it keeps
   std::vector<GstClockTime> times;  // of its coded frames, as they follow each other: stream time
-  std::string format;               // GStreamer's name of the decoded frames' format
+  std::string format;               // GStreamer's name of the frames' format in the filters
+  std::string decoded;              // as they came out of the decoder
+  std::string coded;                // and as they went into the encoder
   double noise_sum = 0;             // of nonlocaldenoise's noise-level, in 8-bit code values, over the frames
   int64_t compared = 0;             // frames that a clean version was there for
   Psnr before;                      // sums over those

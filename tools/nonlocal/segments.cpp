@@ -11,6 +11,7 @@
 namespace nonlocal::tools {
 namespace {
 
+namespace fs = std::filesystem;
 using nlohmann::json;
 
 // A file is another one where its length, its beginning or its end is.
@@ -27,6 +28,29 @@ std::string fingerprint(const std::string& path) {
     g_checksum_update(sum.get(), reinterpret_cast<const guchar*>(bytes.data()), file.gcount());
   }
   return std::to_string(size) + "-" + g_checksum_get_string(sum.get());
+}
+
+// Of the files that a filter reads, which are named by paths: those in a folder, where it is one.
+json fingerprints_of(const FilterChain& chain) {
+  json files = json::object();
+  for (const Filter& filter : chain)
+    for (const auto& [name, value] : filter.properties) {
+      if (value.find('/') == std::string::npos) continue;
+      std::error_code error;
+      if (fs::is_regular_file(value, error)) files[value] = fingerprint(value);
+      for (fs::directory_iterator entry(value, error), end; !error && entry != end; entry.increment(error))
+        if (entry->is_regular_file(error)) files[entry->path().string()] = fingerprint(entry->path());
+    }
+  return files;
+}
+
+// A plan may be worked on from anywhere.
+FilterChain with_absolute_paths(FilterChain chain) {
+  for (Filter& filter : chain)
+    for (auto& [name, value] : filter.properties)
+      if (name == "model" && value.find('/') != std::string::npos)
+        value = fs::absolute(value).lexically_normal().string();
+  return chain;
 }
 
 json chain_json(const FilterChain& chain) {
@@ -97,9 +121,14 @@ Plan make_plan(const FilterJob& job, double segment_seconds, const std::function
   plan.job = job;
   plan.media = inspect(job.input);
   check_audio(job.output, plan.media);
-  if (plan.media.bits > codec.most_bits)
+  if (std::min(plan.media.bits, kMostBits) > codec.most_bits)
     throw Failure(formatted("%s: has %d bits a sample, %s would keep %d: choose another --codec",
                             job.input.c_str(), plan.media.bits, codec.name.c_str(), codec.most_bits));
+  if (codec.needs_even_width && plan.media.width % 2)
+    throw Failure(
+        formatted("%s: is %d samples wide, and FFmpeg's encoder of %s spoils the last column of odd "
+                  "widths: choose another --codec",
+                  job.input.c_str(), plan.media.width, codec.name.c_str()));
   for (const Filter& filter : job.chain) check_properties(filter.element, filter.properties);
   const FrameIndex index = index_frames(job.input, plan.media, tick);
   plan.frames = index.frames;
@@ -109,13 +138,15 @@ Plan make_plan(const FilterJob& job, double segment_seconds, const std::function
 
 json recipe_of(const Plan& plan) {
   const FilterJob& job = plan.job;
+  const FilterChain chain = with_absolute_paths(job.chain);
   json segments = json::array();
   for (const Segment& segment : plan.segments) segments.push_back(segment_json(segment));
   return {{"version", NONLOCAL_VERSION},
-          {"input", std::filesystem::absolute(job.input).lexically_normal().string()},
+          {"input", fs::absolute(job.input).lexically_normal().string()},
           {"fingerprint", fingerprint(job.input)},
-          {"extension", std::filesystem::path(job.output).extension().string()},
-          {"filters", chain_json(job.chain)},
+          {"extension", fs::path(job.output).extension().string()},
+          {"filters", chain_json(chain)},
+          {"models", fingerprints_of(chain)},
           {"codec", job.codec},
           {"quality", job.quality},
           {"frames", plan.frames},
@@ -123,6 +154,9 @@ json recipe_of(const Plan& plan) {
 }
 
 Plan plan_of(const json& recipe) {
+  if (recipe.at("version") != NONLOCAL_VERSION)
+    throw Failure("planned by nonlocal " + recipe.at("version").get<std::string>() + ", this is " +
+                  NONLOCAL_VERSION + ": one version filters all segments");
   Plan plan;
   plan.job.input = recipe.at("input");
   plan.job.output = "joined" + recipe.at("extension").get<std::string>();
@@ -132,6 +166,8 @@ Plan plan_of(const json& recipe) {
   plan.media = inspect(plan.job.input);
   if (fingerprint(plan.job.input) != recipe.at("fingerprint"))
     throw Failure(plan.job.input + ": is not the file any more that was planned for");
+  if (fingerprints_of(plan.job.chain) != recipe.at("models"))
+    throw Failure("a model of the plan is not any more what was planned for");
   plan.frames = recipe.at("frames");
   for (const json& segment : recipe.at("segments")) plan.segments.push_back(segment_of(segment));
   return plan;

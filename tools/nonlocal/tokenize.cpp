@@ -36,6 +36,12 @@ void print_json(const TokenizeOptions& options, const Tokenizer& tokenizer, cons
   std::cout << result.dump(2, ' ', false, json::error_handler_t::replace) << std::endl;
 }
 
+std::string context_problem(const std::string& text) {
+  int tokens = 0;
+  const bool is_count = CLI::detail::lexical_cast(text, tokens) && tokens <= 1000000;
+  return is_count && (tokens == 0 || tokens >= 2) ? "" : text + " is neither 0 nor from 2 to 1000000";
+}
+
 void run(const TokenizeOptions& options) {
   const Tokenizer tokenizer(model_file(options.model));
   const TokenizedText found = tokenizer.tokenize(options.text, options.context);
@@ -45,7 +51,12 @@ void run(const TokenizeOptions& options) {
   }
   for (const int id : found.ids) std::cout << formatted("%7d  %s", id, tokenizer.piece(id).c_str()) << "\n";
   std::cout.flush();
-  warn_of(found.cut, found.invalid);
+  // No model's limit, but the user's.
+  if (found.cut > 0)
+    std::cerr << formatted("nonlocal: --context %d leaves out the prompt's last %zu token%s", options.context,
+                           found.cut, found.cut == 1 ? "" : "s")
+              << std::endl;
+  warn_of(0, found.invalid);
 }
 
 }  // namespace
@@ -60,8 +71,8 @@ void add_tokenize(CLI::App& app) {
           "A folder with tokenizer.json, vocab.json and merges.txt or a list of merges, one of these "
           "files, a model's .safetensors, or the name of a model of the library")
       ->capture_default_str();
-  command->add_option("--context", options->context, "Tokens at the most; 0: all")
-      ->check(CLI::NonNegativeNumber)
+  command->add_option("--context", options->context, "Tokens at the most, with start and end; 0: all")
+      ->check(CLI::Validator(context_problem, "0 or 2 - 1000000"))
       ->capture_default_str();
   command->add_flag("--json", options->as_json, "As JSON");
   command->callback([options] { run(*options); });
