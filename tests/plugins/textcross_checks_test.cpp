@@ -263,6 +263,25 @@ TEST(TextPrompts, WhatIsNotUtf8IsReplaced) {
   frame_with_warning("much darker \xe2\x82", "not UTF-8");
 }
 
+// Messages hold UTF-8 alone: programs in other languages fail on anything else.
+TEST(TextPrompts, WhatIsSaidOfAnyBytesIsUtf8) {
+  Harness harness(kInfo, "textcross transition=0 prompt=darker", "textcross");
+  g_object_set(harness.element(), "region", "the \xff car", nullptr);
+  harness.filter(noisy_frame(kInfo));
+  const std::vector<Message> warnings = harness.messages(GST_MESSAGE_WARNING);
+  ASSERT_EQ(warnings.size(), 1U);
+  const std::string warning = text_of(warnings[0].get());
+  EXPECT_TRUE(g_utf8_validate(warning.c_str(), -1, nullptr));
+  EXPECT_NE(warning.find("the \uFFFD car"), std::string::npos) << warning;
+
+  const Element pipeline = parse("videotestsrc num-buffers=1 ! textcross name=t prompt=darker ! fakesink");
+  const Element element(gst_bin_get_by_name(GST_BIN(pipeline.get()), "t"));
+  g_object_set(element.get(), "model", "/none/\xff.safetensors", nullptr);
+  const ErrorReport error = play_to_error(pipeline.get());
+  EXPECT_TRUE(g_utf8_validate(error.text.c_str(), -1, nullptr));
+  EXPECT_NE(error.text.find("/none/\uFFFD.safetensors"), std::string::npos) << error.text;
+}
+
 // A megabyte, control characters, the tokens that begin and end a prompt: the stream goes on.
 TEST(TextPrompts, AnyTextDoesNoHarm) {
   Prompting harness("transition=0");
