@@ -29,7 +29,7 @@ constexpr const char* kPlan = "plan.json";
 
 // Of this process, on this machine: others may be at work in the folder, on others.
 std::string partial_suffix() {
-  return "." + std::string(g_get_host_name()) + "." + std::to_string(getpid()) + ".part";
+  return formatted(".%s.%d.part", g_get_host_name(), getpid());
 }
 
 // Was it written by a process of this machine that is no more? Other people's files have other names.
