@@ -216,6 +216,14 @@ TEST_F(FilterCodecTest, StreamsOfAnyKindAreRead) {
   EXPECT_NE(must("head -1 stream").find("XCOLORRANGE=LIMITED"), std::string::npos);
 }
 
+TEST_F(FilterCodecTest, ADeepStreamIsNotMadeShallow) {
+  make_video("in.mkv", 2, "-pix_fmt yuv420p10le -c:v ffv1");
+  const Outcome shallow = run(
+      "ffmpeg -v error -i in.mkv -strict -1 -f yuv4mpegpipe - | $TOOL filter - out.mkv --quiet --codec av1");
+  EXPECT_EQ(shallow.status, 1);
+  EXPECT_EQ(shallow.err, "nonlocal: -: has 10 bits a sample, av1 would keep 8: choose another --codec\n");
+}
+
 TEST_F(FilterCodecTest, AStreamThatBreaksOffIsNoWholeOne) {
   make_video("in.mkv", 9);
   const std::string cut = "ffmpeg -v error -i in.mkv -f yuv4mpegpipe - | head -c 60000";  // of 9,222 a frame

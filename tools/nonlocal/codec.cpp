@@ -148,6 +148,17 @@ void check_container(const std::string& output, const Codec& codec) {
                   codec.containers + " files can");
 }
 
+void check_samples(const std::string& input, const Codec& codec, const MediaFile& media) {
+  if (std::min(media.bits, kMostBits) > codec.most_bits)
+    throw Failure(formatted("%s: has %d bits a sample, %s would keep %d: choose another --codec",
+                            input.c_str(), media.bits, codec.name.c_str(), codec.most_bits));
+  if (codec.needs_even_width && media.width % 2)
+    throw Failure(
+        formatted("%s: is %d samples wide, and FFmpeg's encoder of %s spoils the last column of odd "
+                  "widths: choose another --codec",
+                  input.c_str(), media.width, codec.name.c_str()));
+}
+
 void check_audio(const std::string& output, const MediaFile& media) {
   const Container& container = container_of(output);
   for (const AudioStream& audio : media.audio)

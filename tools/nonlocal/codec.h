@@ -40,6 +40,10 @@ std::string encoder_of(const Codec& codec, int quality, bool is_odd = false);
 // Throws Failure for a name that is of no container here, or of one that cannot hold the codec.
 void check_container(const std::string& output, const Codec& codec);
 
+// Throws Failure where the codec cannot hold the bits of the input's samples that the filters take, or its
+// size.
+void check_samples(const std::string& input, const Codec& codec, const MediaFile& media);
+
 // Throws Failure where the output cannot hold the input's audio as it is.
 void check_audio(const std::string& output, const MediaFile& media);
 

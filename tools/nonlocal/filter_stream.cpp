@@ -39,7 +39,10 @@ void check_width(const FilterJob& job, int width) {
 void check(const FilterJob& job, const MediaFile& media) {
   for (const Filter& filter : job.chain) check_properties(filter.element, filter.properties);
   check_width(job, media.width);
-  if (job.output != kStandardStream) return check_container(job.output, codec_named(job.codec));
+  if (job.output != kStandardStream) {
+    check_container(job.output, codec_named(job.codec));
+    return check_samples(job.input, codec_named(job.codec), media);
+  }
   if (isatty(STDOUT_FILENO)) throw Failure("-: frames go to a file or a program, not to a terminal");
   if (media.bits > kStreamBits)
     throw Failure(formatted("%s: has %d bits a sample, a stream would keep %d: write a file",

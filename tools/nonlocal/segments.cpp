@@ -121,14 +121,7 @@ Plan make_plan(const FilterJob& job, double segment_seconds, const std::function
   plan.job = job;
   plan.media = inspect(job.input);
   check_audio(job.output, plan.media);
-  if (std::min(plan.media.bits, kMostBits) > codec.most_bits)
-    throw Failure(formatted("%s: has %d bits a sample, %s would keep %d: choose another --codec",
-                            job.input.c_str(), plan.media.bits, codec.name.c_str(), codec.most_bits));
-  if (codec.needs_even_width && plan.media.width % 2)
-    throw Failure(
-        formatted("%s: is %d samples wide, and FFmpeg's encoder of %s spoils the last column of odd "
-                  "widths: choose another --codec",
-                  job.input.c_str(), plan.media.width, codec.name.c_str()));
+  check_samples(job.input, codec, plan.media);
   for (const Filter& filter : job.chain) check_properties(filter.element, filter.properties);
   const FrameIndex index = index_frames(job.input, plan.media, tick);
   plan.frames = index.frames;

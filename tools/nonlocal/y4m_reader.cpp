@@ -173,7 +173,7 @@ Y4mReader::End Y4mReader::read(char* bytes, size_t count, const std::stop_token&
     if (stop.stop_requested()) return End::kStopped;
     if (!stop.stop_possible()) check_interrupted();
     pollfd wait{.fd = file_, .events = POLLIN, .revents = 0};
-    if (poll(&wait, 1, kTickMs) == 0) continue;
+    if (poll(&wait, 1, kTickMs) <= 0) continue;
     const ssize_t got = ::read(file_, bytes + done, count - done);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) throw Failure(std::string(kName) + "cannot be read: " + std::strerror(errno));
