@@ -30,19 +30,15 @@ constexpr int kFramesWaiting = 4;  // read ahead of the filters
 constexpr const char* kTight = "identity drop-allocation=true";
 constexpr int kTightWidth = 8;
 
-void check_width(const FilterJob& job, int width) {
-  if (job.output == kStandardStream && width % kTightWidth)
-    throw Failure(formatted("%s: is %d samples wide, a stream takes multiples of %d: write a file",
-                            job.input.c_str(), width, kTightWidth));
-}
-
 void check(const FilterJob& job, const MediaFile& media) {
   for (const Filter& filter : job.chain) check_properties(filter.element, filter.properties);
-  check_width(job, media.width);
   if (job.output != kStandardStream) {
     check_container(job.output, codec_named(job.codec));
     return check_samples(job.input, codec_named(job.codec), media);
   }
+  if (media.width % kTightWidth)
+    throw Failure(formatted("%s: is %d samples wide, a stream takes multiples of %d: write a file",
+                            job.input.c_str(), media.width, kTightWidth));
   if (isatty(STDOUT_FILENO)) throw Failure("-: frames go to a file or a program, not to a terminal");
   if (media.bits > kStreamBits)
     throw Failure(formatted("%s: has %d bits a sample, a stream would keep %d: write a file",
@@ -114,9 +110,8 @@ class Feeder {
 bool is_stream(const FilterJob& job) { return job.input == kStandardStream || job.output == kStandardStream; }
 
 StreamResult run_stream(const FilterJob& job, const std::function<void(int64_t)>& tick) {
-  const bool is_read = job.input == kStandardStream;
   std::optional<Feeder> feeder;
-  if (is_read) feeder.emplace();
+  if (job.input == kStandardStream) feeder.emplace();
   const MediaFile media = feeder ? feeder->media() : inspect(job.input);
   check(job, media);
   std::optional<PartialFile> file;
@@ -135,11 +130,11 @@ StreamResult run_stream(const FilterJob& job, const std::function<void(int64_t)>
   if (feeder) feeder->start(pipeline);
   pipeline.wait_for_end([&] { tick(out); });
   pipeline.stop();
-  if (feeder && file && out > 0 && feeder->failed()) {
+  if (feeder && feeder->failed()) {
+    if (!file || out == 0) throw Failure(feeder->problem());
     PartialFile(name_of_partial(job.output), file->path()).commit();
     throw Failure(feeder->problem() + "; the frames before are in " + name_of_partial(job.output));
   }
-  if (feeder && feeder->failed()) throw Failure(feeder->problem());
   if (in == 0) throw Failure(job.input + ": no frame could be decoded");
   if (in != out)
     throw Failure(
