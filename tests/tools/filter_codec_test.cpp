@@ -226,8 +226,10 @@ TEST_F(FilterCodecTest, ADeepStreamIsNotMadeShallow) {
 
 TEST_F(FilterCodecTest, AStreamThatBreaksOffIsNoWholeOne) {
   make_video("in.mkv", 9);
-  const std::string cut = "ffmpeg -v error -i in.mkv -f yuv4mpegpipe - | head -c 60000";  // of 9,222 a frame
-  const Outcome outcome = run(cut + " | $TOOL filter - out.mkv --denoise fast --quiet");
+  // Cut from a file: FFmpeg itself would complain, now and then, of a reader that goes before it is done.
+  ASSERT_EQ(run("ffmpeg -v error -i in.mkv whole.y4m").status, 0);
+  const Outcome outcome =
+      run("head -c 60000 whole.y4m | $TOOL filter - out.mkv --denoise fast --quiet");  // of 9,222 a frame
   EXPECT_EQ(outcome.status, 1);
   EXPECT_EQ(outcome.err,
             "nonlocal: stdin: breaks off in frame 6; the frames before are in out.partial.mkv\n");
