@@ -160,10 +160,23 @@ struct State {
   std::array<NoiseEstimator, 3> estimators;  // by component
   WaitingFrames waiting;
   bool drains = false;  // what waits is to come out, whatever is ahead of it
+  GstClockTime last_pts = GST_CLOCK_TIME_NONE;
+  GstClockTime longest_step = 0;  // from a frame to the next
   AdaptiveSearch adaptive;
   std::optional<bool> live;  // asked at the first frame that needs it
   Posted posted;
   Settings settings;  // of this frame
+
+  // Pauses between frames are no rate.
+  void note_step(GstBuffer* buffer) {
+    constexpr GstClockTime kPause = GST_SECOND / 2;
+    const GstClockTime pts = GST_BUFFER_PTS(buffer);
+    const bool is_step = GST_CLOCK_TIME_IS_VALID(pts) && GST_CLOCK_TIME_IS_VALID(last_pts) && pts > last_pts;
+    if (is_step && pts - last_pts < kPause) {
+      longest_step = std::max(longest_step, pts - last_pts);
+    }
+    last_pts = pts;
+  }
 
   // Forgets the frames that came before; working memory stays.
   void reset() {
@@ -174,6 +187,8 @@ struct State {
       field.denoiser.reset();
     }
     waiting.clear();
+    last_pts = GST_CLOCK_TIME_NONE;
+    longest_step = 0;
     adaptive.reset();
     live.reset();
     posted = Posted();
@@ -682,7 +697,8 @@ void denoise(GstBaseTransform* trans, const GstVideoFrame& frame) {
   // Motion makes the fields differ, which would pass for noise: one is enough.
   const Noise noise = noise_of(state, interlaced ? nonlocal::field_of(planes, 0) : planes);
   if (!gst_base_transform_is_passthrough(trans)) {
-    FramesAhead ahead(state.waiting, settings.ahead(), frame.info);
+    // Not by frame.info, which has this buffer's strides: those that wait may have others.
+    FramesAhead ahead(state.waiting, settings.ahead(), GST_VIDEO_FILTER(trans)->in_info);
     for (int field = 0; field < (interlaced ? 2 : 1); ++field) {
       const FramePlanes part = interlaced ? nonlocal::field_of(planes, field) : planes;
       if (!part.luma.empty()) {
@@ -724,11 +740,19 @@ void forget_frames(Members& m) {
   m.drops_late = true;
 }
 
+// How long a frame waits for those ahead of it. Where caps do not tell a rate it is kUntoldRate, until frames
+// show that they come more slowly.
+GstClockTime latency_of(const State& state, const GstVideoInfo& info, int ahead) {
+  constexpr int kUntoldRate = 25;
+  const GstClockTime all = ahead * GST_SECOND;
+  return info.fps_n > 0 ? gst_util_uint64_scale_int(all, info.fps_d, info.fps_n)
+                        : std::max(all / kUntoldRate, ahead * state.longest_step);
+}
+
 // Tells the pipeline when frames begin to wait for longer or shorter.
 void update_latency(GstBaseTransform* trans, const GstVideoInfo& info, int ahead) {
-  const GstClockTime latency =
-      info.fps_n > 0 ? gst_util_uint64_scale_int(ahead * GST_SECOND, info.fps_d, info.fps_n) : 0;
   Members& m = members(trans);
+  const GstClockTime latency = latency_of(m.state, info, ahead);
   {
     const std::lock_guard lock(m.mutex);
     if (m.latency == latency) {
@@ -749,6 +773,7 @@ GstFlowReturn generate_output(GstBaseTransform* trans, GstBuffer** out) {
     return generate(trans, out);
   }
   if (trans->queued_buf != nullptr) {
+    state.note_step(trans->queued_buf);
     state.waiting.push(std::exchange(trans->queued_buf, nullptr));
   }
   *out = nullptr;
@@ -775,7 +800,48 @@ void drain(GstBaseTransform* trans) {
   state.drains = false;
 }
 
+// What follows a gap is not ahead of what was before it.
+GstFlowReturn submit_input_buffer(GstBaseTransform* trans, gboolean is_discont, GstBuffer* buffer) {
+  if (GST_BUFFER_IS_DISCONT(buffer)) {
+    drain(trans);
+  }
+  return GST_BASE_TRANSFORM_CLASS(gst_nonlocal_denoise_parent_class)
+      ->submit_input_buffer(trans, is_discont, buffer);
+}
+
+// Those that wait are missing from the pool that they come from.
+gboolean propose_allocation(GstBaseTransform* trans, GstQuery* decided, GstQuery* query) {
+  if (!GST_BASE_TRANSFORM_CLASS(gst_nonlocal_denoise_parent_class)
+           ->propose_allocation(trans, decided, query)) {
+    return FALSE;
+  }
+  Members& m = members(trans);
+  guint ahead = 0;
+  {
+    const std::lock_guard lock(m.mutex);
+    ahead = static_cast<guint>(m.settings.ahead());
+  }
+  const guint pools = gst_query_get_n_allocation_pools(query);
+  for (guint i = 0; ahead > 0 && i < pools; ++i) {
+    GstBufferPool* pool = nullptr;
+    guint size = 0;
+    guint least = 0;
+    guint most = 0;
+    gst_query_parse_nth_allocation_pool(query, i, &pool, &size, &least, &most);
+    gst_query_set_nth_allocation_pool(query, i, pool, size, least + ahead, most > 0 ? most + ahead : 0);
+    gst_clear_object(&pool);
+  }
+  if (ahead > 0 && pools == 0) {
+    const auto size = static_cast<guint>(GST_VIDEO_INFO_SIZE(&GST_VIDEO_FILTER(trans)->in_info));
+    gst_query_add_allocation_pool(query, nullptr, size, ahead + 1, 0);
+  }
+  return TRUE;
+}
+
 gboolean answer_query(GstBaseTransform* trans, GstPadDirection direction, GstQuery* query) {
+  if (direction == GST_PAD_SINK && GST_QUERY_TYPE(query) == GST_QUERY_DRAIN) {
+    drain(trans);  // it is serialised: no frame is on its way
+  }
   if (!GST_BASE_TRANSFORM_CLASS(gst_nonlocal_denoise_parent_class)->query(trans, direction, query)) {
     return FALSE;
   }
@@ -891,6 +957,8 @@ static void gst_nonlocal_denoise_class_init(GstNonlocalDenoiseClass* klass) {
 
   auto* transform_class = GST_BASE_TRANSFORM_CLASS(klass);
   transform_class->before_transform = GST_DEBUG_FUNCPTR(before_transform);
+  transform_class->submit_input_buffer = GST_DEBUG_FUNCPTR(submit_input_buffer);
+  transform_class->propose_allocation = GST_DEBUG_FUNCPTR(propose_allocation);
   transform_class->generate_output = GST_DEBUG_FUNCPTR(generate_output);
   transform_class->query = GST_DEBUG_FUNCPTR(answer_query);
   transform_class->sink_event = GST_DEBUG_FUNCPTR(sink_event);

@@ -99,7 +99,8 @@ void AttentionMeans::load(std::span<const ConstPlane> in, int left, int top) {
 void AttentionMeans::embed(double sigma, double h) {
   const Geometry& g = geometry_;
   const int terms = g.terms();
-  const double share = 1 / (terms * h * h);
+  constexpr double kLeastSquare = 1e-4;  // of h: as weight_law.cpp has it
+  const double share = 1 / (terms * std::max(h * h, kLeastSquare));
   const double of_noise = 2 * sigma * sigma * terms;
   Workers::shared().run(g.grid_height(), g.threads, [&](int y, int) {
     const std::ptrdiff_t sample_row = static_cast<std::ptrdiff_t>(g.sample_width()) * g.planes;

@@ -139,6 +139,7 @@ int gain_row(const GainRow& r, int cells) {
   uint16_t* HWY_RESTRICT variance = r.variance;
   uint16_t* HWY_RESTRICT gain = r.gain;
   uint16_t* HWY_RESTRICT deviation = r.deviation;
+  constexpr float kLeastSum = 1e-6F;  // variances are 0 or more than this: nothing is divided by 0
   const float sigma = 256 * r.sigma;
   int fresh = 0;
   for (int i = 0; i < cells; ++i) {
@@ -147,7 +148,7 @@ int gain_row(const GainRow& r, int cells) {
     const float by_square = square[i] - n - v - n * r.dead;
     const float by_mean = kMeanGain * (mean_square[i] - n * kMeanDead);
     const float q = std::max(std::max(by_square, by_mean), 0.0F);
-    const float fused = (v + q) / (v + q + n);
+    const float fused = (v + q) / std::max(v + q + n, kLeastSum);
     const float a = q > kCut ? 1.0F : fused;
     fresh += static_cast<int>(a + (1 - kNew));  // 1 above kNew
     gain[i] = static_cast<uint16_t>(static_cast<int>(a * 32767 + 0.5F));

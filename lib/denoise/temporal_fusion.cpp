@@ -133,9 +133,10 @@ struct MeanMap {
 };
 
 void check_parameters(const TemporalFusionParameters& p) {
-  const auto require = [](bool good, const std::string& expected, auto got) {
+  const auto require = [](bool good, const char* expected, auto got) {
     if (!good) {
-      throw InvalidArgument("TemporalFusion: expected " + expected + ", got " + std::to_string(got));
+      throw InvalidArgument(std::string("TemporalFusion: expected ") + expected + ", got " +
+                            std::to_string(got));
     }
   };
   require(p.sigma > 0 && p.sigma <= 100, "a sigma above 0 and up to 100", p.sigma);

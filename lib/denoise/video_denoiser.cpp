@@ -79,8 +79,9 @@ NonLocalMeansParameters parameters_of_chroma(const VideoDenoiserParameters& p, c
   return chroma_parameters(own, is_half(chroma.width, luma.width) && is_half(chroma.height, luma.height));
 }
 
-// The last row of an interlaced field may have no chroma.
+// Chroma's sides may be rounded down: the last row of an interlaced field may have none.
 ConstPlane cropped(ConstPlane variance, const ConstPlane& plane) {
+  variance.width = variance.width == plane.width + 1 ? plane.width : variance.width;
   variance.height = variance.height == plane.height + 1 ? plane.height : variance.height;
   return variance;
 }
@@ -109,6 +110,30 @@ void check_planes(std::span<const Plane> luma, std::span<const Plane> chroma) {
   }
 }
 
+// Planes of a frame that follows, which are to be like this frame's.
+void check_ahead(std::span<const ConstPlane> planes, std::span<const Plane> own, const char* which) {
+  if (planes.size() != own.size()) {
+    throw InvalidArgument("VideoDenoiser: expected " + std::to_string(own.size()) + " planes of " + which +
+                          " of a frame ahead, as of this one, got " + std::to_string(planes.size()));
+  }
+  for (std::size_t i = 0; i < planes.size(); ++i) {
+    check_plane("VideoDenoiser", planes[i]);
+    if (planes[i].width != own[i].width || planes[i].height != own[i].height ||
+        planes[i].bit_depth != own[i].bit_depth) {
+      throw InvalidArgument(std::string("VideoDenoiser: expected planes of ") + which +
+                            " of a frame ahead to be " + described(own[i]) + " as of this one, got " +
+                            described(planes[i]));
+    }
+  }
+}
+
+void check_grain(double grain, const char* which) {
+  if (!(grain >= 1 && grain <= 64)) {
+    throw InvalidArgument(std::string("VideoDenoiser: expected a ") + which + " of 1 to 64, got " +
+                          std::to_string(grain));
+  }
+}
+
 void check_method(const VideoDenoiserParameters& p) {
   const bool is_attention = p.method == NonLocalMeansMethod::kAttention;
   if (is_attention && (p.temporal || p.joint_chroma || !p.sigma.is_level())) {
@@ -133,6 +158,8 @@ void check_frame(std::span<const Plane> luma, std::span<const Plane> chroma,
     check_parameters({p.patch_size, p.search_size, sigma, p.strength, p.threads, p.method});
   }
   check_parameters({p.patch_size, p.search_size, p.chroma_sigma, p.chroma_strength, p.threads, p.method});
+  check_grain(p.grain, "grain");
+  check_grain(p.chroma_grain, "chroma_grain");
   check_method(p);
 }
 
@@ -227,6 +254,10 @@ void VideoDenoiser::do_not_refine() { state_->network.reset(); }
 void VideoDenoiser::filter(std::span<const Plane> luma, std::span<const Plane> chroma,
                            const VideoDenoiserParameters& p, std::span<const VideoFrame> ahead) {
   check_frame(luma, chroma, p);
+  for (const VideoFrame& frame : ahead) {
+    check_ahead(frame.luma, luma, "luma or RGB");
+    check_ahead(frame.chroma, chroma, "chroma");
+  }
   State& s = *state_;
   const Input luma_in(luma);
   const Input chroma_in(chroma);

@@ -267,6 +267,13 @@ TEST(AttentionMeans, FramesDoNotInfluenceEachOtherAndAllocateNothing) {
   EXPECT_EQ(alone, again);
 }
 
+// As small as a setting that fades in may be.
+TEST(AttentionMeans, NextToNoStrengthIsTheKernels) {
+  for (const double strength : {1e-6, 1e-19, 1e-300}) {
+    expect_same(textured(9, 41, 31), {5, 13, 10, strength, 2}, "next to no strength");
+  }
+}
+
 TEST(AttentionMeans, ZeroStrengthOrSigmaCopies) {
   const Image in = textured(9, 77, 31, 10);
   EXPECT_EQ(in, by_attention(in, {5, 13, 20, 0, 1}));

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "allocations.h"
 #include "image.h"
 #include "nonlocal/cpu.h"
 #include "nonlocal/error.h"
@@ -377,6 +378,39 @@ TEST(TemporalFusion, DeviationIsTheRootOfTheVariance) {
   }
 }
 
+// Where there is no noise at all nothing is averaged, and a cut is still a cut: all of it is new.
+TEST(TemporalFusion, SomeOfTheFrameMayHaveNoNoise) {
+  const Camera camera{.width = 128, .height = 128};
+  Camera other = camera;
+  other.which = 3;
+  for (const int corner : {5, 6, 7}) {  // cells; an odd number of them, too
+    Image variance(64, 64, 16, 1);
+    Image before = camera.frame(0);
+    Image after = other.frame(1);
+    for (int i = 0; i < 64 * 64; ++i) {
+      const bool is_still = i % 64 < corner && i / 64 < corner;
+      variance.set(0, i % 64, i / 64, is_still ? 0 : 65535);
+      for (const int k : {0, 1, 2, 3}) {
+        if (is_still) {
+          before.set(0, i % 64 * 2 + k % 2, i / 64 * 2 + k / 2, 90);
+          after.set(0, i % 64 * 2 + k % 2, i / 64 * 2 + k / 2, 90);
+        }
+      }
+    }
+    TemporalFusionParameters p;
+    p.sigma = camera.sigma;
+    p.variance = std::as_const(variance).views()[0];
+    TemporalFusion fusion;
+    fusion.fuse(std::as_const(before).views(), {}, p);
+    fusion.fuse(std::as_const(after).views(), {}, p);
+    int changed = 0;
+    for (int i = 0; i < 128 * 128; ++i) {
+      changed += sample_of(fusion.guides()[0], i % 128, i / 128) != 16 * after.get(0, i % 128, i / 128);
+    }
+    EXPECT_EQ(changed, 0) << corner;
+  }
+}
+
 TEST(TemporalFusion, LessNoisyFramesWeighMore) {
   // A constant of 100 fused with one of 104 whose noise has a quarter of the variance.
   Image first(40, 24, 8, 1);
@@ -488,6 +522,101 @@ TEST(VideoDenoiser, FramesAheadHelp) {
   }
   EXPECT_LT(errors[1], 0.9 * errors[0]);
   EXPECT_LT(errors[2], errors[1]);
+}
+
+// With frames ahead, too, whatever they cost the first time.
+TEST(VideoDenoiser, AFrameAllocatesNothing) {
+#ifdef NONLOCAL_SANITIZED
+  GTEST_SKIP() << "sanitizers have a new of their own";
+#endif
+  const Camera camera;
+  const Image later = camera.frame(1);
+  const std::vector<ConstPlane> planes = later.views();
+  const VideoFrame ahead = {planes, {}};
+  VideoDenoiserParameters p;
+  p.sigma = camera.sigma;
+  p.threads = 2;
+  for (const std::size_t count : {0U, 1U}) {
+    VideoDenoiser denoiser;
+    Image frame = camera.frame(0);
+    const std::vector<Plane> views = frame.views();
+    int before = 0;
+    for (int t = 0; t < 4; ++t) {
+      before = t == 2 ? testing::allocations() : before;
+      denoiser.filter(views, {}, p, {&ahead, count});
+    }
+    EXPECT_EQ(testing::allocations() - before, 0) << count << " frames ahead";
+  }
+}
+
+// The sides of chroma may be rounded down: every sample is filtered as if there were one more.
+TEST(VideoDenoiser, ChromaIsRoundedEitherWay) {
+  const Camera luma{.width = 33, .height = 31};
+  for (const bool temporal : {false, true}) {
+    for (const int width : {16, 17}) {
+      for (const int height : {15, 16}) {
+        const Camera half{.width = width, .height = height, .which = 2};
+        Image frame = luma.frame(0);
+        Image blue = half.frame(1);
+        Image red = half.frame(2);
+        const Image before[] = {frame, blue, red};
+        VideoDenoiserParameters p;
+        p.sigma = {12, 18};
+        p.chroma_sigma = 15;
+        p.temporal = temporal;
+        VideoDenoiser().filter(frame.views(), std::vector{blue.views()[0], red.views()[0]}, p);
+        EXPECT_NE(frame, before[0]);
+        EXPECT_NE(blue, before[1]) << width << "x" << height;
+        EXPECT_NE(red, before[2]);
+      }
+    }
+  }
+}
+
+// Whatever is wrong is said, and the frame is then as it was.
+TEST(VideoDenoiser, WhatDoesNotFitIsRefused) {
+  const Camera camera;
+  const Camera small{.width = 64, .height = 48};
+  const Image other = small.frame(1);
+  const Image deep = camera.frame(1, 10);
+  const Image same = camera.frame(1);
+  const std::vector<ConstPlane> of_other = other.views();
+  const std::vector<ConstPlane> of_deep = deep.views();
+  const std::vector<ConstPlane> of_same = same.views();
+  ConstPlane nothing = of_same[0];
+  nothing.data = nullptr;
+  const Image original = camera.frame(0);
+  const auto message = [&](const VideoFrame& ahead, const VideoDenoiserParameters& p) -> std::string {
+    Image frame = original;
+    try {
+      VideoDenoiser().filter(frame.views(), {}, p, {&ahead, 1});
+    } catch (const InvalidArgument& error) {
+      EXPECT_EQ(frame, original);
+      return error.what();
+    }
+    return "";
+  };
+  for (const bool temporal : {false, true}) {
+    VideoDenoiserParameters p;
+    p.sigma = {5, 10};
+    p.temporal = temporal;
+    EXPECT_EQ(message({of_same, {}}, p), "");
+    EXPECT_EQ(
+        message({of_other, {}}, p),
+        "VideoDenoiser: expected planes of luma or RGB of a frame ahead to be 192x112 of 8 bits as of this "
+        "one, got 64x48 of 8 bits");
+    EXPECT_NE(message({of_deep, {}}, p).find("got 192x112 of 10 bits"), std::string::npos);
+    EXPECT_EQ(message({{}, {}}, p),
+              "VideoDenoiser: expected 1 planes of luma or RGB of a frame ahead, as of this one, got 0");
+    EXPECT_NE(message({of_same, of_same}, p).find("expected 0 planes of chroma"), std::string::npos);
+    EXPECT_NE(message({{&nothing, 1}, {}}, p), "");
+    p.grain = -5;
+    EXPECT_NE(message({of_same, {}}, p).find("expected a grain of 1 to 64, got -5"), std::string::npos);
+    p.grain = 1;
+    p.chroma_grain = 65;
+    EXPECT_NE(message({of_same, {}}, p).find("expected a chroma_grain of 1 to 64, got 65"),
+              std::string::npos);
+  }
 }
 
 // Frames to come that show something else do nothing.

@@ -105,7 +105,7 @@ TEST(LookAhead, AsManyFramesOutAsInInTheirOrder) {
   }
 }
 
-// What the library gives with the frames that there are ahead; formats and fields included.
+// What the library gives with the frames that there are ahead.
 TEST(LookAhead, FramesAreWhatTheLibraryGives) {
   constexpr int kFrames = 5;
   constexpr int kAhead = 2;
@@ -138,6 +138,140 @@ TEST(LookAhead, FramesAreWhatTheLibraryGives) {
     denoiser.filter({&out, 1}, {}, parameters, ahead);
     EXPECT_EQ(bytes_of(harness.pull().get()), wanted) << "frame " << i;
   }
+}
+
+// Every second row of each plane, as a frame of its own.
+Buffer field_of(GstBuffer* frame, const GstVideoInfo& info, const GstVideoInfo& half, int field) {
+  const Bytes from = bytes_of(frame);
+  Bytes to(GST_VIDEO_INFO_SIZE(&half));
+  for (unsigned plane = 0; plane < GST_VIDEO_INFO_N_PLANES(&info); ++plane) {
+    const int stride = GST_VIDEO_INFO_PLANE_STRIDE(&half, plane);
+    for (int y = 0; y < GST_VIDEO_INFO_COMP_HEIGHT(&half, plane); ++y) {
+      const auto row = from.begin() + static_cast<std::ptrdiff_t>(GST_VIDEO_INFO_PLANE_OFFSET(&info, plane)) +
+                       (2 * y + field) * GST_VIDEO_INFO_PLANE_STRIDE(&info, plane);
+      std::copy_n(
+          row, stride,
+          to.begin() + static_cast<std::ptrdiff_t>(GST_VIDEO_INFO_PLANE_OFFSET(&half, plane)) + y * stride);
+    }
+  }
+  Buffer buffer(gst_buffer_new_memdup(to.data(), to.size()));
+  gst_buffer_copy_into(buffer.get(), frame, GST_BUFFER_COPY_TIMESTAMPS, 0, -1);
+  return buffer;
+}
+
+// Each is a stream of its own: before, and ahead.
+TEST(LookAhead, FieldsAreWhatTheyAreByThemselves) {
+  for (const GstVideoFormat format : {GST_VIDEO_FORMAT_GRAY8, GST_VIDEO_FORMAT_I420}) {
+    const GstVideoInfo info = video_info(format, 48, 32, GST_VIDEO_INTERLACE_MODE_INTERLEAVED);
+    const GstVideoInfo half = video_info(format, 48, 16);
+    for (const char* ahead : {"0", "2"}) {
+      Harness both(info);
+      Harness top(half);
+      Harness bottom(half);
+      for (Harness* harness : {&both, &top, &bottom}) {
+        harness->set("look-ahead", ahead)
+            .set("sigma", "20")
+            .set("temporal", "recursive")
+            .set("refinement", "off");
+      }
+      for (int i = 0; i < 5; ++i) {
+        const Buffer frame = noisy_frame(info, i);
+        EXPECT_EQ(top.push(field_of(frame.get(), info, half, 0)), GST_FLOW_OK);
+        EXPECT_EQ(bottom.push(field_of(frame.get(), info, half, 1)), GST_FLOW_OK);
+        EXPECT_EQ(both.push(noisy_frame(info, i)), GST_FLOW_OK);
+      }
+      for (Harness* harness : {&both, &top, &bottom}) {
+        EXPECT_TRUE(gst_harness_push_event(harness->get(), gst_event_new_eos()));
+      }
+      for (int i = 0; i < 5; ++i) {
+        const Buffer frame = both.pull();
+        EXPECT_EQ(bytes_of(field_of(frame.get(), info, half, 0).get()), bytes_of(top.pull().get())) << i;
+        EXPECT_EQ(bytes_of(field_of(frame.get(), info, half, 1).get()), bytes_of(bottom.pull().get())) << i;
+      }
+    }
+  }
+}
+
+// Those that wait have strides of their own.
+TEST(LookAhead, BuffersMayDifferInTheirLayout) {
+  for (const GstVideoFormat format : {GST_VIDEO_FORMAT_GRAY8, GST_VIDEO_FORMAT_I420, GST_VIDEO_FORMAT_NV12}) {
+    const GstVideoInfo info = video_info(format, 48, 32);
+    const auto filtered = [&](int padded_every) {
+      Harness harness(info);
+      harness.set("look-ahead", "2").set("sigma", "20").set("refinement", "off");
+      for (int i = 0; i < 6; ++i) {
+        Buffer packed = noisy_frame(info, i);
+        const bool is_padded = padded_every > 0 && i % padded_every == 0;
+        EXPECT_EQ(harness.push(is_padded ? padded_frame(packed.get(), info) : std::move(packed)),
+                  GST_FLOW_OK);
+      }
+      EXPECT_TRUE(gst_harness_push_event(harness.get(), gst_event_new_eos()));
+      std::vector<std::vector<std::vector<int>>> samples;
+      while (harness.count_ready() > 0) {
+        samples.push_back(all_samples_of(harness.pull().get(), info));
+      }
+      return samples;
+    };
+    const auto wanted = filtered(0);
+    EXPECT_EQ(wanted.size(), 6u);
+    EXPECT_EQ(filtered(2), wanted) << gst_video_format_to_string(format);
+    EXPECT_EQ(filtered(3), wanted) << gst_video_format_to_string(format);
+  }
+}
+
+// Caps need not tell a rate: frames do.
+TEST(LookAhead, LatencyWithoutARateIsWhatFramesTake) {
+  GstVideoInfo info = kInfo;
+  info.fps_n = 0;
+  info.fps_d = 1;
+  Harness harness(info);
+  gst_harness_set_upstream_latency(harness.get(), kUpstream);
+  harness.set("look-ahead", "2");
+  EXPECT_EQ(harness.push(noisy_frame(info, 0)), GST_FLOW_OK);
+  EXPECT_EQ(gst_harness_query_latency(harness.get()), kUpstream + 2 * kFrameDuration);
+  for (const int i : {1, 2, 6, 7, 8}) {  // four frames late once
+    EXPECT_EQ(harness.push(noisy_frame(info, i)), GST_FLOW_OK);
+  }
+  EXPECT_EQ(gst_harness_query_latency(harness.get()), kUpstream + 2 * 4 * kFrameDuration);
+}
+
+// What was before a gap comes out before what is behind it, and knows nothing of it.
+TEST(LookAhead, AGapLetsWaitingFramesOut) {
+  Harness harness(kInfo);
+  harness.set("look-ahead", "2").set("sigma", "20").set("refinement", "off");
+  for (int i = 0; i < 7; ++i) {
+    Buffer frame = noisy_frame(kInfo, i);
+    if (i == 5) {
+      GST_BUFFER_FLAG_SET(frame.get(), GST_BUFFER_FLAG_DISCONT);
+    }
+    EXPECT_EQ(harness.push(std::move(frame)), GST_FLOW_OK);
+    EXPECT_EQ(harness.count_ready(), i < 5 ? std::max(0, i - 1) : 5) << i;
+  }
+  EXPECT_TRUE(gst_harness_push_event(harness.get(), gst_event_new_eos()));
+  ASSERT_EQ(harness.count_ready(), 7);
+  for (int i = 0; i < 7; ++i) {
+    EXPECT_EQ(GST_BUFFER_IS_DISCONT(harness.pull().get()), i == 5) << i;
+  }
+}
+
+TEST(LookAhead, WhoAsksForFramesGetsThem) {
+  Harness harness(kInfo);
+  harness.set("look-ahead", "3").set("sigma", "20");
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(harness.push(noisy_frame(kInfo, i)), GST_FLOW_OK);
+  }
+  const std::unique_ptr<GstQuery, decltype(&gst_query_unref)> drain(gst_query_new_drain(), gst_query_unref);
+  EXPECT_TRUE(gst_pad_peer_query(harness.get()->srcpad, drain.get()));
+  EXPECT_EQ(harness.count_ready(), 2);
+  // And a pool is to have as many more as wait.
+  const Caps caps = caps_of(kInfo);
+  const std::unique_ptr<GstQuery, decltype(&gst_query_unref)> allocation(
+      gst_query_new_allocation(caps.get(), TRUE), gst_query_unref);
+  EXPECT_TRUE(gst_pad_peer_query(harness.get()->srcpad, allocation.get()));
+  ASSERT_GT(gst_query_get_n_allocation_pools(allocation.get()), 0u);
+  guint least = 0;
+  gst_query_parse_nth_allocation_pool(allocation.get(), 0, nullptr, nullptr, &least, nullptr);
+  EXPECT_GE(least, 4u);
 }
 
 TEST(LookAhead, EveryFormatAndFieldsServe) {
@@ -293,7 +427,7 @@ TEST(Settings, TheirExtremesWork) {
                               "search-size=63", "search-size=3", "n-threads=256"}) {
     for (const GstVideoInfo& info :
          {video_info(GST_VIDEO_FORMAT_I420, 5, 3), video_info(GST_VIDEO_FORMAT_RGB, 1, 1)}) {
-      const std::vector<Bytes> out = filter_all(info, {setting, "patch-size=3"}, 1);
+      const std::vector<Bytes> out = filter_all(info, {"patch-size=3", setting}, 1);
       EXPECT_EQ(out[0].size(), GST_VIDEO_INFO_SIZE(&info)) << setting;
     }
   }
