@@ -1,6 +1,7 @@
 #include "model/safetensors.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -41,11 +42,11 @@ uint64_t read_little_endian(const std::byte* at, int bytes) {
   return value;
 }
 
-json parse_header(const std::string& path, const char* first, const char* last) {
-  if (first == last || *first != '{') {
+json parse_header(const std::string& path, const std::string& text) {
+  if (!text.starts_with('{')) {
     throw ModelError(path, "expected a header that begins with '{': no safetensors file");
   }
-  return parse_strictly(path, "its header", {first, static_cast<std::size_t>(last - first)}, kDeepest);
+  return parse_strictly(path, "its header", text, kDeepest);
 }
 
 // A list of whole numbers from 0 on.
@@ -80,9 +81,8 @@ std::map<std::string, std::string> strings(const std::string& path, const json& 
   return entry;
 }
 
-// A tensor's type, shape and place, the last within bytes `data` to `file_size` of the file.
-Tensor read_entry(const std::string& path, const std::string& name, const json& entry, uint64_t data,
-                  uint64_t file_size) {
+// A tensor's type, shape and place, the last within `data` bytes.
+Tensor read_entry(const std::string& path, const std::string& name, const json& entry, uint64_t data) {
   const std::string tensor = "tensor " + in_quotes(name) + ": ";
   const auto type = entry.find("dtype");
   if (type == entry.end() || !type->is_string() || !types().contains(*type)) {
@@ -92,9 +92,9 @@ Tensor read_entry(const std::string& path, const std::string& name, const json& 
   }
   const Shape shape = numbers(path, entry, name, "shape");
   const Shape offsets = numbers(path, entry, name, "data_offsets");
-  if (offsets.size() != 2 || offsets[0] > offsets[1] || offsets[1] > file_size - data) {
-    throw ModelError(path, tensor + "expected its bytes from and to within " +
-                               std::to_string(file_size - data) + ", found " + to_string(offsets));
+  if (offsets.size() != 2 || offsets[0] > offsets[1] || offsets[1] > data) {
+    throw ModelError(path, tensor + "expected its bytes from and to within " + std::to_string(data) +
+                               ", found " + to_string(offsets));
   }
   const std::optional<uint64_t> size = size_of(shape, types().at(*type));
   if (size != offsets[1] - offsets[0]) {
@@ -102,29 +102,28 @@ Tensor read_entry(const std::string& path, const std::string& name, const json& 
                                " bytes for " + type->get<std::string>() + " " + to_string(shape) +
                                ", found " + std::to_string(offsets[1] - offsets[0]));
   }
-  return {*type, shape, data + offsets[0], data + offsets[1]};
+  return {*type, shape, offsets[0], offsets[1]};
 }
 
 // No byte may belong to two tensors, or to none.
-void check_places(const std::string& path, const std::map<std::string, Tensor>& tensors, uint64_t data,
-                  uint64_t file_size) {
+void check_places(const std::string& path, const std::map<std::string, Tensor>& tensors, uint64_t data) {
   std::vector<std::pair<std::pair<uint64_t, uint64_t>, std::string>> places;
   for (const auto& [name, tensor] : tensors) {
     places.push_back({{tensor.begin, tensor.end}, name});
   }
   std::sort(places.begin(), places.end());
-  uint64_t end = data;
+  uint64_t end = 0;
   for (const auto& [place, name] : places) {
     if (place.first != end) {
       throw ModelError(path, "tensor " + in_quotes(name) + ": expected its bytes to begin at " +
-                                 std::to_string(end - data) + ", where the one before ends, found " +
-                                 std::to_string(place.first - data));
+                                 std::to_string(end) + ", where the one before ends, found " +
+                                 std::to_string(place.first));
     }
     end = place.second;
   }
-  if (end != file_size) {
-    throw ModelError(path, "expected tensors of " + std::to_string(file_size - data) + " bytes, found " +
-                               std::to_string(end - data));
+  if (end != data) {
+    throw ModelError(path,
+                     "expected tensors of " + std::to_string(data) + " bytes, found " + std::to_string(end));
   }
 }
 
@@ -157,11 +156,20 @@ std::string to_string(const Shape& shape) {
 }
 
 Safetensors::Safetensors(const std::string& path) : path_(path) {
-  read_bytes();
-  read_header();
+  const uint64_t size = file_size();
+  std::ifstream file(path_, std::ios::binary);
+  if (!file.is_open()) {
+    throw ModelError(path_, "cannot be opened");
+  }
+  const std::string header = read_header(file, size);
+  const uint64_t data = size - kLengthBytes - header.size();
+  take_header(header, data);
+  // Gigabytes perhaps: there is a reason to by now.
+  data_.resize(data);
+  read(file, data_.data(), data);
 }
 
-void Safetensors::read_bytes() {
+uint64_t Safetensors::file_size() const {
   std::error_code error;
   if (!std::filesystem::is_regular_file(path_, error)) {
     throw ModelError(path_, error ? error.message() : "expected a file");
@@ -172,26 +180,36 @@ void Safetensors::read_bytes() {
                                   : "expected at most " + std::to_string(kLargestFile) +
                                         " bytes, the file has " + std::to_string(size));
   }
-  bytes_.resize(size);
-  std::ifstream file(path_, std::ios::binary);
-  if (!file.read(reinterpret_cast<char*>(bytes_.data()), static_cast<std::streamsize>(size))) {
-    throw ModelError(path_, file.is_open() ? "cannot be read to its end" : "cannot be opened");
+  return size;
+}
+
+void Safetensors::read(std::istream& file, void* to, uint64_t bytes) const {
+  if (!file.read(static_cast<char*>(to), static_cast<std::streamsize>(bytes))) {
+    throw ModelError(path_, "cannot be read to its end");
   }
 }
 
-void Safetensors::read_header() {
-  if (bytes_.size() < kLengthBytes) {
-    throw ModelError(
-        path_, "expected 8 bytes with the header's length, the file has " + std::to_string(bytes_.size()));
+// `size`: of the file.
+std::string Safetensors::read_header(std::istream& file, uint64_t size) const {
+  if (size < kLengthBytes) {
+    throw ModelError(path_,
+                     "expected 8 bytes with the header's length, the file has " + std::to_string(size));
   }
-  const uint64_t length = read_little_endian(bytes_.data(), kLengthBytes);
-  if (length > kLongestHeader || length > bytes_.size() - kLengthBytes) {
+  std::array<std::byte, kLengthBytes> first;
+  read(file, first.data(), first.size());
+  const uint64_t length = read_little_endian(first.data(), kLengthBytes);
+  if (length > kLongestHeader || length > size - kLengthBytes) {
     throw ModelError(path_, "expected a header of " + std::to_string(length) + " bytes, the file has " +
-                                std::to_string(bytes_.size()) + ": truncated, or no safetensors file");
+                                std::to_string(size) + ": truncated, or no safetensors file");
   }
-  const char* text = reinterpret_cast<const char*>(bytes_.data()) + kLengthBytes;
-  const json header = parse_header(path_, text, text + length);
-  const std::size_t data = kLengthBytes + length;
+  std::string text(length, '\0');
+  read(file, text.data(), length);
+  return text;
+}
+
+// `data`: bytes behind the header.
+void Safetensors::take_header(const std::string& text, uint64_t data) {
+  const json header = parse_header(path_, text);
   for (const auto& [name, entry] : header.items()) {
     if (!entry.is_object()) {
       throw ModelError(path_, in_quotes(name) + ": expected an object");
@@ -199,10 +217,10 @@ void Safetensors::read_header() {
     if (name == "__metadata__") {
       metadata_ = strings(path_, entry);
     } else {
-      tensors_.emplace(name, read_entry(path_, name, entry, data, bytes_.size()));
+      tensors_.emplace(name, read_entry(path_, name, entry, data));
     }
   }
-  check_places(path_, tensors_, data, bytes_.size());
+  check_places(path_, tensors_, data);
 }
 
 std::optional<std::string> Safetensors::metadata(const std::string& key) const {
@@ -240,7 +258,7 @@ std::vector<float> Safetensors::floats(const std::string& name, const Shape& exp
   const std::size_t element = types().at(t.type);
   std::vector<float> values((t.end - t.begin) / element);
   for (std::size_t i = 0; i < values.size(); ++i) {
-    values[i] = to_float(t.type, bytes_.data() + t.begin + i * element);
+    values[i] = to_float(t.type, data_.data() + t.begin + i * element);
     if (!std::isfinite(values[i])) {
       throw ModelError(path_, "tensor " + in_quotes(name) + ": expected finite values, value " +
                                   std::to_string(i) + " is not");

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <iosfwd>
 #include <map>
 #include <optional>
 #include <string>
@@ -24,12 +25,13 @@ std::string to_string(const Shape& shape);
 struct Tensor {
   std::string type;  // "F32", ...
   Shape shape;
-  std::size_t begin, end;  // bytes of the file
+  std::size_t begin, end;  // bytes of the data, which lies behind the header
 };
 
 class Safetensors {
  public:
-  // Reads the file whole. Throws ModelError if it cannot be read, or is not well formed.
+  // Reads the file whole, once its header fits its size. Throws ModelError if it cannot be read, or is not
+  // well formed.
   explicit Safetensors(const std::string& path);
 
   [[nodiscard]] const std::string& path() const { return path_; }
@@ -54,11 +56,13 @@ class Safetensors {
 
  private:
   [[nodiscard]] const Tensor& tensor(const std::string& name) const;
-  void read_bytes();
-  void read_header();
+  [[nodiscard]] std::uint64_t file_size() const;
+  [[nodiscard]] std::string read_header(std::istream& file, std::uint64_t size) const;
+  void take_header(const std::string& text, std::uint64_t data);
+  void read(std::istream& file, void* to, std::uint64_t bytes) const;
 
   std::string path_;
-  std::vector<std::byte> bytes_;
+  std::vector<std::byte> data_;
   std::map<std::string, Tensor> tensors_;
   std::map<std::string, std::string> metadata_;
 };

@@ -32,6 +32,24 @@ std::vector<fs::path> safetensors_in(const fs::path& folder) {
   return found;
 }
 
+// Files by tensors, as an index has them.
+std::map<std::string, std::string> weight_map(const std::string& index) {
+  const json all = model::parse_strictly(index, "the file", read_text(index), kDeepest);
+  const auto map = all.is_object() ? all.find("weight_map") : all.end();
+  if (!all.is_object() || map == all.end() || !map->is_object() || map->empty()) {
+    throw ModelError(index, "expected \"weight_map\": an object of tensors and their files");
+  }
+  for (const auto& [tensor, name] : map->items()) {
+    // Files beside the index, nowhere else.
+    if (!name.is_string() || name.get<std::string>().find('/') != std::string::npos ||
+        !name.get<std::string>().ends_with(".safetensors")) {
+      throw ModelError(index,
+                       "tensor " + in_quotes(tensor) + ": expected the name of a safetensors file here");
+    }
+  }
+  return *map;
+}
+
 }  // namespace
 
 Checkpoint::Checkpoint(const std::string& path) : path_(path) {
@@ -75,19 +93,9 @@ void Checkpoint::open_folder() {
 }
 
 void Checkpoint::open_index(const std::string& index) {
-  const json all = model::parse_strictly(index, "the file", read_text(index), kDeepest);
-  const auto map = all.is_object() ? all.find("weight_map") : all.end();
-  if (!all.is_object() || map == all.end() || !map->is_object() || map->empty()) {
-    throw ModelError(index, "expected \"weight_map\": an object of tensors and their files");
-  }
+  const std::map<std::string, std::string> map = weight_map(index);
   std::set<std::string> names;
-  for (const auto& [tensor, name] : map->items()) {
-    // Files beside the index, nowhere else.
-    if (!name.is_string() || name.get<std::string>().find('/') != std::string::npos ||
-        !name.get<std::string>().ends_with(".safetensors")) {
-      throw ModelError(index,
-                       "tensor " + in_quotes(tensor) + ": expected the name of a safetensors file here");
-    }
+  for (const auto& [tensor, name] : map) {
     names.insert(name);
   }
   if (names.size() > kMostFiles) {
@@ -96,6 +104,30 @@ void Checkpoint::open_index(const std::string& index) {
   }
   for (const std::string& name : names) {
     files_.emplace_back((fs::path(folder_) / name).string());
+  }
+  check_shards(map);
+}
+
+// Each tensor is in one file, and each that the index names in the file that it names. Files may have more.
+void Checkpoint::check_shards(const std::map<std::string, std::string>& map) const {
+  std::map<std::string, std::string> paths;
+  for (const model::Safetensors& file : files_) {
+    for (const std::string& name : file.names()) {
+      const auto [first, is_first] = paths.emplace(name, file.path());
+      if (!is_first) {
+        throw ModelError(file.path(), "tensor " + in_quotes(name) +
+                                          ": expected it in one file, found it in " +
+                                          in_quotes(first->second) + ", too");
+      }
+    }
+  }
+  for (const auto& [name, file] : map) {
+    const std::string path = (fs::path(folder_) / file).string();
+    const auto found = paths.find(name);
+    if (found == paths.end() || found->second != path) {
+      throw ModelError(path, "tensor " + in_quotes(name) + ": expected it here, as the index has it, found " +
+                                 (found == paths.end() ? "it nowhere" : "it in " + in_quotes(found->second)));
+    }
   }
 }
 

@@ -13,9 +13,9 @@ namespace nonlocal::text {
 class Checkpoint {
  public:
   // `path` is a safetensors file, or a folder with model.safetensors, or with model.safetensors.index.json
-  // and the files that it names, or with one safetensors file of any name. The description is config.json in
-  // the folder, or beside the file, or the text under "config" in the file's metadata, the last one first.
-  // Throws ModelError.
+  // and the files that it names, none of which has a tensor of another, or with one safetensors file of any
+  // name. The description is config.json in the folder, or beside the file, or the text under "config" in the
+  // file's metadata, the last one first. Throws ModelError.
   explicit Checkpoint(const std::string& path);
 
   [[nodiscard]] bool has(const std::string& name) const { return find(name) != nullptr; }
@@ -44,6 +44,7 @@ class Checkpoint {
   [[nodiscard]] const model::Safetensors& file_of(const std::string& name) const;
   void open_folder();
   void open_index(const std::string& index);
+  void check_shards(const std::map<std::string, std::string>& map) const;
   void read_config();
 
   std::string path_, folder_;

@@ -1,9 +1,13 @@
 #include "text/mask_decoder.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <string>
 #include <utility>
 
+#include "grade/map_cells.h"
+#include "model/strict_json.h"
+#include "nonlocal/error.h"
 #include "text/model_config.h"
 
 namespace nonlocal::text {
@@ -13,6 +17,7 @@ const std::string kPrefix = "decoder.";
 const std::string kLast = kPrefix + "transposed_convolution";
 constexpr int kKernel = 3;
 constexpr int kMostPatch = 256;
+constexpr std::int64_t kMostParts = std::int64_t{1} << 28;  // eight times what the largest map of CLIPSeg has
 
 std::uint64_t size(int n) { return static_cast<std::uint64_t>(n); }
 
@@ -42,6 +47,10 @@ TowerShape shape_of(const Checkpoint& file, int layers) {
                 std::to_string(shape.width) + ", found " + std::to_string(shape.heads));
   }
   return shape;
+}
+
+[[noreturn]] void fail(const Checkpoint& file, const std::string& tensor, const std::string& problem) {
+  throw ModelError(file.path_of(tensor), "tensor " + model::in_quotes(tensor) + ": " + problem);
 }
 
 Dense read_plain(const Checkpoint& file, const std::string& name, int outputs, int inputs) {
@@ -171,6 +180,25 @@ MaskDecoder::Spread MaskDecoder::read_spread(const Checkpoint& file, const std::
   return {Dense({{to.data(), static_cast<int>(area) * outputs, inputs, inputs}, to_bias}, false,
                 outputs == 1 ? Activation::kNone : Activation::kRelu),
           side};
+}
+
+void MaskDecoder::check_side(const Checkpoint& file, int patches) const {
+  const std::int64_t first_side = first_ ? first_->side : 1;
+  const std::int64_t parts = patches * first_side;
+  const std::int64_t samples = parts * last_->side;
+  if (samples > grade::kMostMapColumns) {
+    fail(file, first_ ? kLast + ".4.weight" : kLast + ".weight",
+         "expected maps of at most " + std::to_string(grade::kMostMapColumns) + " samples a side, found " +
+             std::to_string(samples) + ": " + std::to_string(patches) + " patches of " +
+             std::to_string(first_side * last_->side));
+  }
+  const std::int64_t values = parts * parts * last_->dense.inputs();
+  if (first_ && values > kMostParts) {
+    fail(file, kLast + ".2.weight",
+         "expected at most " + std::to_string(kMostParts) + " values of a picture, found " +
+             std::to_string(values) + ": " + std::to_string(last_->dense.inputs()) + " of each of " +
+             std::to_string(parts) + " x " + std::to_string(parts) + " parts");
+  }
 }
 
 void MaskDecoder::add_blocks(StageBuilder& stages, Run& run) const {

@@ -37,6 +37,10 @@ class MaskDecoder {
   MaskDecoder(const MaskDecoder&) = delete;  // stages refer to it
   MaskDecoder& operator=(const MaskDecoder&) = delete;
 
+  // Throws ModelError, naming the tensor, where pictures of so many patches a side would give more than
+  // kMostMapColumns samples a side, or the steps before the last more values than are sensible.
+  void check_side(const Checkpoint& file, int patches) const;
+
   // `embedding` as the text encoder gives it, not normalised.
   void set_text(std::span<const float> embedding);
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <filesystem>
 #include <system_error>
 
@@ -16,6 +15,10 @@ namespace {
 
 using nlohmann::json;
 using Numbers = std::array<float, 3>;
+
+// What the samples' mean and deviation may be, whether samples go to 1 or to 255.
+constexpr double kMost = 1000;
+constexpr double kLeastDeviation = 1e-3;
 
 bool is_side(const json& value) {
   return value.is_number_integer() && value.get<double>() >= 1 && value.get<double>() <= kMostTokens;
@@ -38,24 +41,24 @@ Preprocessor::Preprocessor(const std::string& folder)
 void Preprocessor::fail(const std::string& problem) const { throw ModelError(path_, problem); }
 
 VisionNormalisation Preprocessor::normalisation() const {
-  const auto three_numbers = [this](const char* key, const Numbers& standard) {
+  const auto three_numbers = [this](const char* key, const Numbers& standard, double least) {
     const auto at = all_.find(key);
     if (at == all_.end()) {
       return standard;
     }
-    const bool is_sound = at->is_array() && at->size() == standard.size() &&
-                          std::ranges::all_of(*at, [](const json& n) { return n.is_number(); });
-    if (!is_sound) {
-      fail(std::string(key) + ": expected three numbers");
+    const auto is_number = [least](const json& n) {
+      return n.is_number() && n.get<double>() >= least && n.get<double>() <= kMost;
+    };
+    if (!at->is_array() || at->size() != standard.size() || !std::ranges::all_of(*at, is_number)) {
+      fail(std::string(key) + ": expected three numbers from " + json(least).dump() + " to " +
+           json(kMost).dump() + ", found " +
+           model::in_quotes(at->dump(-1, ' ', true, json::error_handler_t::replace)));
     }
     return at->get<Numbers>();
   };
   VisionNormalisation n;
-  n.mean = three_numbers("image_mean", n.mean);
-  n.deviation = three_numbers("image_std", n.deviation);
-  if (!std::ranges::all_of(n.deviation, [](float d) { return d > 0 && std::isfinite(d); })) {
-    fail("image_std: expected numbers above 0");
-  }
+  n.mean = three_numbers("image_mean", n.mean, -kMost);
+  n.deviation = three_numbers("image_std", n.deviation, kLeastDeviation);
   return n;
 }
 

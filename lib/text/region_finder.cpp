@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <numeric>
 #include <optional>
 #include <utility>
@@ -9,6 +10,7 @@
 
 #include "core/workers.h"
 #include "grade/frame_check.h"
+#include "grade/map_cells.h"
 #include "nonlocal/error.h"
 #include "nonlocal/relevance.h"
 #include "nonlocal/vision_encoder.h"
@@ -26,6 +28,7 @@ constexpr const char* kName = "RegionFinder";
 constexpr const char* kNeutralPhrases[] = {"object", "things", "stuff", "texture"};
 constexpr int kMostSide = 4096;
 constexpr int kMostAspect = 8;
+constexpr int kMostPatchesASide = 255;  // their square is below kMostTokens, which has one more for the class
 
 std::size_t size(int n) { return static_cast<std::size_t>(n); }
 
@@ -45,6 +48,10 @@ void make_unit(const float* from, std::span<float> to) {
   const double length = std::sqrt(std::inner_product(from, from + to.size(), from, 0.0));
   const auto scale = static_cast<float>(length > 0 ? 1 / length : 0);
   std::transform(from, from + to.size(), to.begin(), [scale](float v) { return v * scale; });
+}
+
+bool is_finite(std::span<const float> values) {
+  return std::ranges::all_of(values, [](float v) { return std::isfinite(v); });
 }
 
 double logistic(double x) { return 1 / (1 + std::exp(-x)); }
@@ -67,6 +74,9 @@ double scale_in(const Checkpoint& file) {
   return kStandard;
 }
 
+// Of the pictures that a model may ask for: samples on a side.
+int most_side(int patch) { return std::min(kMostSide, kMostPatchesASide * patch); }
+
 void check(const RegionFinderParameters& p, int patch) {
   if (p.features != RegionFeatures::kGem && p.features != RegionFeatures::kMaskClip) {
     throw InvalidArgument(std::string(kName) + ": expected the features kGem or kMaskClip");
@@ -83,15 +93,18 @@ void check(const RegionFinderParameters& p, int patch) {
 struct RegionFinder::State {
   State(const std::string& path, const RegionFinderParameters& p, const std::string& tokenizer);
 
-  void read_rest(const std::string& path);
-  void set_side(const Preprocessor& preprocessor);
+  void read_rest();
+  void set_side(const Checkpoint& file, const Preprocessor& preprocessor);
+  void check_image_size(const Checkpoint& file) const;
   void encode_phrases();
   void set_grid(int width, int height);
   [[nodiscard]] int patches() const { return columns * rows; }
   void encode(std::span<const ConstPlane> frame, const ColourFormat& format);
   void relate();
   void decode();
+  void check_outputs() const;
 
+  std::string path;
   RegionFinderParameters parameters;
   TextEncoder words;
   VisionEncoder vision;
@@ -110,9 +123,10 @@ struct RegionFinder::State {
   int map_columns = 0, map_rows = 0;
 };
 
-RegionFinder::State::State(const std::string& path, const RegionFinderParameters& p,
+RegionFinder::State::State(const std::string& model, const RegionFinderParameters& p,
                            const std::string& tokenizer)
-    : parameters(p),
+    : path(model),
+      parameters(p),
       words(path, {p.precision, p.threads}, tokenizer),
       vision(path, {p.precision, p.threads}) {
   check(parameters, vision.patch_size());
@@ -126,13 +140,13 @@ RegionFinder::State::State(const std::string& path, const RegionFinderParameters
                                std::to_string(words.embedding_size()) + " of prompts and " +
                                std::to_string(vision.embedding_size()) + " of patches");
   }
-  read_rest(path);
+  read_rest();
   if (!decoder) {
     encode_phrases();
   }
 }
 
-void RegionFinder::State::read_rest(const std::string& path) {
+void RegionFinder::State::read_rest() {
   const Checkpoint file(path);
   const int threads = thread_count(parameters.threads);
   scale = scale_in(file);
@@ -140,21 +154,39 @@ void RegionFinder::State::read_rest(const std::string& path) {
     decoder.emplace(file, DecoderShape{vision.width(), vision.embedding_size(), vision.layers()}, threads);
   }
   const Preprocessor preprocessor(file.folder());
-  set_side(preprocessor);
+  set_side(file, preprocessor);
+  if (decoder) {
+    decoder->check_side(file, side / vision.patch_size());
+  }
   resampler.emplace(preprocessor.filter(), threads);
 }
 
-void RegionFinder::State::set_side(const Preprocessor& preprocessor) {
+void RegionFinder::State::set_side(const Checkpoint& file, const Preprocessor& preprocessor) {
   constexpr int kClipSegSide = 352;
-  if (parameters.side != 0 || !decoder) {
-    side = parameters.side != 0 ? parameters.side : vision.image_size();
+  if (parameters.side != 0) {
+    side = parameters.side;
+    return;
+  }
+  if (!decoder) {
+    check_image_size(file);
+    side = vision.image_size();
     return;
   }
   const int patch = vision.patch_size();
+  const int most = most_side(patch);
   side = preprocessor.side(std::max(kClipSegSide / patch, 1) * patch);
-  if (side % patch != 0 || side > kMostSide) {
+  if (side % patch != 0 || side > most) {
     preprocessor.fail("size: expected a multiple of the patch's, " + std::to_string(patch) + ", up to " +
-                      std::to_string(kMostSide) + ", found " + std::to_string(side));
+                      std::to_string(most) + ", found " + std::to_string(side));
+  }
+}
+
+void RegionFinder::State::check_image_size(const Checkpoint& file) const {
+  const int most = most_side(vision.patch_size());
+  if (vision.image_size() > most) {
+    TowerConfig(file, "vision_config")
+        .fail("image_size, or what the positions make of it: expected at most " + std::to_string(most) +
+              ", found " + std::to_string(vision.image_size()));
   }
 }
 
@@ -177,6 +209,12 @@ void RegionFinder::State::set_grid(int width, int height) {
   };
   columns = along(aspect);
   rows = along(1 / aspect);
+  // Before anything is made room for: the encoder refuses the same, but later.
+  if (std::int64_t{columns} * rows >= kMostTokens) {
+    throw InvalidArgument(std::string(kName) + ": expected at most " + std::to_string(kMostTokens - 1) +
+                          " patches, got " + std::to_string(columns) + "x" + std::to_string(rows) +
+                          " for a frame of " + std::to_string(width) + "x" + std::to_string(height));
+  }
   const std::size_t values = size(patches()) * size(vision.embedding_size());
   embeddings.resize(values);
   units.resize(values);
@@ -239,6 +277,13 @@ void RegionFinder::State::decode() {
   region_relevance(one, matrix(std::as_const(mean_logits), patches(), 1), {.scale = 1}, weights);
 }
 
+// Weights so large that sums overflow are told when they do.
+void RegionFinder::State::check_outputs() const {
+  if (!is_finite(map) || !is_finite(pooled)) {
+    throw ModelError(path, "gives values that are not finite");
+  }
+}
+
 RegionFinder::RegionFinder(const std::string& path, const RegionFinderParameters& parameters,
                            const std::string& tokenizer)
     : state_(std::make_unique<State>(path, parameters, tokenizer)) {}
@@ -273,6 +318,7 @@ void RegionFinder::find(std::span<const ConstPlane> frame, const ColourFormat& f
   s.encode(frame, format);
   s.decoder ? s.decode() : s.relate();
   pool_regions(s.weights, matrix(std::as_const(s.embeddings), s.patches(), embedding_size()), s.pooled);
+  s.check_outputs();
 }
 
 ConstMatrix RegionFinder::map() const {

@@ -6,6 +6,7 @@
 
 #include "attention/matrix_check.h"
 #include "core/workers.h"
+#include "model/strict_json.h"
 #include "nonlocal/error.h"
 #include "text/encoder_parameters.h"
 #include "text/model_config.h"
@@ -82,6 +83,15 @@ std::string tokenizer_of(const Checkpoint& file) {
   return has_vocabulary(file.folder()) ? file.folder() : "";
 }
 
+// Prompts have a start and an end token.
+void check_context(const Checkpoint& file, const TextNames& names, int context) {
+  if (context < 2) {
+    throw ModelError(file.path_of(names.positions), "tensor " + model::in_quotes(names.positions) +
+                                                        ": expected 2 positions or more, found " +
+                                                        model::to_string(file.shape(names.positions)));
+  }
+}
+
 }  // namespace
 
 struct TextEncoder::State {
@@ -131,6 +141,7 @@ TextEncoder::State::State(const Checkpoint& file, const TextNames& names, const 
   if (const std::string where = tokenizer_path.empty() ? tokenizer_of(file) : tokenizer_path;
       !where.empty()) {
     tokenizer.emplace(where);
+    check_context(file, names, shape.context);
     if (tokenizer->size() != shape.vocabulary) {
       throw ModelError(file.path(), "expected a vocabulary of " + std::to_string(shape.vocabulary) +
                                         " tokens, as many as the token embedding has, found " +

@@ -417,7 +417,23 @@ TEST_F(EncoderTest, ShardsAreOneModel) {
   expect({{"weight_map", 3}}, "\"weight_map\"");
   expect({{"weight_map", {{"a", "../elsewhere.safetensors"}}}}, "tensor \"a\"");
   expect({{"weight_map", {{"a", "none.safetensors"}}}}, "none.safetensors: ");
+  const std::string name = model.tensors[0].name;
+  json other = map;
+  other[name] = "model-00001.safetensors";
+  expect({{"weight_map", other}}, "model-00001.safetensors: tensor \"" + name + "\": expected it here");
+  other = map;
+  other["more"] = "model-00001.safetensors";
+  expect({{"weight_map", other}}, "tensor \"more\": expected it here, as the index has it, found it nowhere");
   EXPECT_TRUE(fs::exists(index));
+
+  // What the index leaves out may be there, but not twice.
+  part.tensors.push_back({"surplus", {1}, {0}});
+  write("model-00001.safetensors", part);
+  write("model.safetensors.index.json", json{{"weight_map", map}}.dump());
+  TextEncoder tolerant(folder_.string());
+  part.tensors.push_back(model.tensors[0]);
+  write("model-00001.safetensors", part);
+  expect({{"weight_map", map}}, "model-00001.safetensors: tensor \"" + name + "\": expected it in one file");
 }
 
 std::vector<float> transposed(const NamedTensor& t) {
@@ -532,6 +548,26 @@ TEST_F(EncoderTest, NormalisationIsTheFolders) {
     write("preprocessor_config.json", wrong);
     EXPECT_THROW(VisionEncoder{folder_.string()}, ModelError) << wrong;
   }
+  const auto expect = [&](const std::string& key, const std::string& values) {
+    write("preprocessor_config.json", R"({")" + key + R"(": )" + values + "}");
+    try {
+      VisionEncoder none(folder_.string());
+      ADD_FAILURE() << key << values;
+    } catch (const ModelError& e) {
+      const std::string problem = e.what();
+      EXPECT_NE(problem.find("preprocessor_config.json: " + key + ": expected three numbers"),
+                std::string::npos)
+          << problem;
+    }
+  };
+  expect("image_mean", "[1e39, 0, 0]");
+  expect("image_mean", "[0, -1001, 0]");
+  expect("image_std", "[1, 1e-45, 1]");
+  expect("image_std", "[1, 1, 1001]");
+  expect("image_std", "[1, 1, -1]");
+  write("preprocessor_config.json",
+        R"({"image_mean": [123.7, -1000, 1000], "image_std": [58, 0.001, 1000]})");
+  EXPECT_EQ(VisionEncoder(folder_.string()).normalisation().deviation[2], 1000);
 }
 
 // --- Errors ---
@@ -620,6 +656,27 @@ TEST_F(WrongModelTest, VocabulariesMustFitTheEmbedding) {
   tokenizer["model"]["vocab"]["more"] = 764;
   model.metadata["tokenizer"] = tokenizer.dump();
   expect_problem(write("model.safetensors", model), {"expected a vocabulary of 764 tokens", "found 765"});
+}
+
+// A start and an end token, at the least.
+TEST_F(WrongModelTest, PromptsNeedTwoPositions) {
+  const auto shorten = [](std::uint64_t positions) {
+    return [positions](Model& m) {
+      NamedTensor& t = m["text_model.embeddings.position_embedding.weight"];
+      t.shape[0] = positions;
+      t.values.resize(positions * t.shape[1]);
+      m.set_config("/text_config/max_position_embeddings", positions);
+    };
+  };
+  expect_problem(shorten(1), {"tensor \"text_model.embeddings.position_embedding.weight\": "
+                              "expected 2 positions or more, found [1, 24]"});
+  Model model(kTextClip);
+  shorten(2)(model);
+  EXPECT_EQ(TextEncoder(write("model.safetensors", model)).encode("a").ids.size(), 2U);
+  // Whoever has the tokens needs no more than they take.
+  shorten(1)(model);
+  model.metadata.erase("tokenizer");
+  EXPECT_EQ(TextEncoder(write("model.safetensors", model)).context(), 1);
 }
 
 TEST_F(WrongModelTest, VisionToo) {

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,6 +27,7 @@ namespace nonlocal {
 namespace {
 
 namespace fs = std::filesystem;
+using model::NamedTensor;
 using model::Safetensors;
 using testing::Image;
 using testing::Model;
@@ -376,6 +378,105 @@ TEST_F(RegionFinderErrors, DescriptionsMustAgree) {
   expect("/extract_layers", nlohmann::json(), {"extract_layers", "which has 3"});  // the standard: 3, 6, 9
   expect("/decoder_num_attention_heads", 3, {"decoder_num_attention_heads", "divisor", "8"});
   expect("/conditional_layer", 3, {"conditional_layer", "0 to 2"});
+}
+
+// The decoder's last steps as refined ones, of kernels of these sides and so many channels between them.
+void refine(Model& m, std::uint64_t first, std::uint64_t last, std::uint64_t channels) {
+  const std::string name = "decoder.transposed_convolution";
+  m.remove(name + ".weight");
+  m.remove(name + ".bias");
+  const auto add = [&](const std::string& part, const model::Shape& shape) {
+    const std::uint64_t size =
+        std::accumulate(shape.begin(), shape.end(), std::uint64_t{1}, std::multiplies<>());
+    m.tensors.push_back({name + part, shape, std::vector<float>(size, 0.01F)});
+  };
+  add(".0.weight", {8, 8, 3, 3});
+  add(".0.bias", {8});
+  add(".2.weight", {8, channels, first, first});
+  add(".2.bias", {channels});
+  add(".4.weight", {channels, 1, last, last});
+  add(".4.bias", {1});
+}
+
+// 44 patches a side: 352 samples of 8 a patch.
+TEST_F(RegionFinderErrors, MapsHaveALimit) {
+  expect_problem(kPlantedClipSeg, [](Model& m) { refine(m, 16, 16, 1); },
+                 {"model.safetensors: tensor \"decoder.transposed_convolution.4.weight\"",
+                  "at most 4096 samples a side, found 11264: 44 patches of 256"});
+  expect_problem(kPlantedClipSeg, [](Model& m) { refine(m, 64, 1, 64); },
+                 {"model.safetensors: tensor \"decoder.transposed_convolution.2.weight\"", "found 507510784",
+                  "64 of each of 2816 x 2816"});
+  const auto widen = [](Model& m) {
+    NamedTensor& t = m["decoder.transposed_convolution.weight"];
+    t.shape = {8, 1, 94, 94};
+    t.values.assign(8 * 94 * 94, 0.01F);
+  };
+  expect_problem(kPlantedClipSeg, widen,
+                 {"tensor \"decoder.transposed_convolution.weight\"", "found 4136: 44 patches of 94"});
+  Model model(kPlantedClipSeg);
+  refine(model, 16, 16, 1);
+  write_folder(model);
+  RegionFinder largest(folder_.string(), {.side = 128});
+  largest.set_text("red");
+  const Image black(32, 24, 8, 3);
+  largest.find(black.views(), {});
+  EXPECT_EQ(largest.map().columns, 4096);
+  EXPECT_THROW(RegionFinder(folder_.string(), {.side = 136}), ModelError);
+}
+
+TEST_F(RegionFinderErrors, PicturesOfModelsHaveALimit) {
+  write("preprocessor_config.json", R"({"size": 4096})");
+  expect_problem(kPlantedClipSeg, [](Model&) {},
+                 {"preprocessor_config.json: size: expected", "up to 2040, found 4096"});
+  fs::remove(folder_ / "preprocessor_config.json");
+  const auto enlarge = [](Model& m) {
+    m["vision_model.embeddings.patch_embedding.weight"] = {"vision_model.embeddings.patch_embedding.weight",
+                                                           {8, 3, 256, 256},
+                                                           std::vector<float>(8 * 3 * 65536)};
+    m["vision_model.embeddings.position_embedding.weight"] = {
+        "vision_model.embeddings.position_embedding.weight", {290, 8}, std::vector<float>(290 * 8)};
+    m.set_config("/vision_config/patch_size", 256);
+    m.set_config("/vision_config/image_size", 17 * 256);
+  };
+  expect_problem(kPlantedClip, enlarge, {"config.json: image_size", "at most 4096, found 4352"});
+}
+
+// Told before there is any working memory: it would be gigabytes.
+TEST(RegionFinder, PatchesHaveALimit) {
+  RegionFinder finder(kPlantedClip, {.side = 2040});
+  finder.set_text("red");
+  const Image image(320, 24, 8, 3);
+  try {
+    finder.find(image.views(), {});
+    FAIL();
+  } catch (const InvalidArgument& e) {
+    EXPECT_NE(std::string(e.what()).find("at most 65535 patches, got 2040x255"), std::string::npos)
+        << e.what();
+  }
+  EXPECT_TRUE(finder.pooled().empty());
+}
+
+TEST_F(RegionFinderErrors, ValuesThatAreNotFiniteAreTold) {
+  const auto expect = [&](const std::string& path, const std::string& tensor, float value) {
+    Model model(path);
+    std::ranges::fill(model[tensor].values, value);
+    write_folder(model);
+    RegionFinder finder(folder_.string(), {.side = 64});
+    finder.set_text("red");
+    Image frame(32, 24, 8, 3);
+    for (int i = 0; i < 32 * 24; ++i) {
+      frame.set(i % 3, i % 32, i / 32, i * 37 % 256);
+    }
+    try {
+      finder.find(std::as_const(frame).views(), {});
+      ADD_FAILURE() << tensor;
+    } catch (const ModelError& e) {
+      EXPECT_EQ(std::string(e.what()), folder_.string() + ": gives values that are not finite");
+    }
+  };
+  expect(kPlantedClip, "vision_model.embeddings.patch_embedding.weight", 1e38F);
+  expect(kPlantedClipSeg, "clip.vision_model.embeddings.patch_embedding.weight", 1e38F);
+  expect(kPlantedClipSeg, "decoder.transposed_convolution.weight", 3e38F);
 }
 
 TEST(RegionFinder, WrongArgumentsAreRefused) {

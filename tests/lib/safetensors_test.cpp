@@ -1,6 +1,7 @@
 #include "model/safetensors.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <cstdint>
 #include <filesystem>
@@ -224,6 +225,24 @@ TEST_F(SafetensorsFile, PlacesAreChecked) {
   // No values at all, whatever the other dimensions.
   EXPECT_EQ(problem(R"({"a":{"dtype":"F32","shape":[0,18446744073709551615],"data_offsets":[0,0]}})", ""),
             "");
+}
+
+// A file of gigabytes whose header is wrong is not read.
+TEST_F(SafetensorsFile, HeadersAreReadFirst) {
+  const auto most_memory = [] {
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_maxrss;  // KiB
+  };
+  const auto before = most_memory();
+  constexpr std::uintmax_t kSize = std::uintmax_t{512} << 20;  // no room is taken by what is never written
+  write(std::string(8, '\xff'));
+  fs::resize_file(path(), kSize);
+  EXPECT_NE(problem().find("truncated, or no safetensors file"), std::string::npos);
+  write(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", "1234");
+  fs::resize_file(path(), kSize);
+  EXPECT_NE(problem().find("bytes, found 4"), std::string::npos);
+  EXPECT_LT(most_memory() - before, 100 << 10);
 }
 
 // Whatever bytes a file has, reading it ends well or with ModelError.
