@@ -12,7 +12,7 @@ fail() { # MESSAGE...
 }
 
 # Reads the command line: --NAME VALUE into option[NAME], what follows -- into settings,
-# the rest into operands.
+# the rest into operands. Settings are as gst-launch reads them back.
 arguments() { # LEAST MOST ARGUMENT...: how many operands there may be, and the command line
   local least=$1 most=$2
   shift 2
@@ -35,19 +35,20 @@ arguments() { # LEAST MOST ARGUMENT...: how many operands there may be, and the 
   [ "$count" -ge "$least" ] || fail "something is missing; see ${0##*/} --help"
   [ "$count" -le "$most" ] || fail "too many arguments from '${operands[$most]}' on; see ${0##*/} --help"
   local property
+  settings=()
   for property; do
     [[ $property =~ ^[a-z-]+=.+ ]] || fail "expected PROPERTY=VALUE after --, came '$property'"
+    settings+=("${property%%=*}=$(quoted "${property#*=}")")
   done
-  settings=("$@")
 }
 
 must_match() { # NAME REGEX EXPECTED: checks option[NAME]
   [[ ${option[$1]} =~ ^($2)$ ]] || fail "--$1 must be $3, came '${option[$1]}'"
 }
 
-# VALUE as gst-launch reads it back.
+# VALUE as gst-launch reads it back. Not by echo, which takes -e or -n for options of its own.
 quoted() { # VALUE
-  [[ $1 =~ ^[[:alnum:]_./:@%+,?=\&-]*$ ]] && echo "$1" || echo "\"${1//\\/\\\\}\""
+  [[ $1 =~ ^[[:alnum:]_./:@%+,?=\&-]+$ ]] && printf '%s\n' "$1" || printf '"%s"\n' "${1//\\/\\\\}"
 }
 
 # Where live pictures come from: a camera, or test pictures where there is none.
@@ -133,7 +134,7 @@ inspect() { # FILE: fills video, width, height and sound
 
 # WORD as a shell reads it back.
 for_shell() { # WORD
-  [[ $1 =~ ^[[:alnum:]_./:,=-]+$|^!$ ]] && echo "$1" || echo "'${1//\'/\'\\\'\'}'"
+  [[ $1 =~ ^[[:alnum:]_./:,=-]+$|^!$ ]] && printf '%s\n' "$1" || printf "'%s'\n" "${1//\'/\'\\\'\'}"
 }
 
 # Prints the pipeline, as it can be pasted into a shell, and plays it; Ctrl-C ends it with whole files.

@@ -22,7 +22,12 @@ GParamSpec* threads_property(int otherwise);
 // A text property's value, or `otherwise` where it is empty.
 std::string text_of(const GValue* value, const char* otherwise = "");
 
-// Brings controlled properties to what they are at this buffer's stream time.
+// The buffer's times; GST_CLOCK_TIME_NONE where it has none, or where its segment is not of times but of
+// bytes, as an appsrc sends it that nobody told otherwise.
+GstClockTime stream_time_of(GstBaseTransform* trans, GstBuffer* buffer);
+GstClockTime running_time_of(GstBaseTransform* trans, GstBuffer* buffer);
+
+// Brings controlled properties to what they are at this buffer's stream time, if it has one.
 void sync_controlled(GstBaseTransform* trans, GstBuffer* buffer);
 
 // An element message's structure, with the times of the buffer that it is about.

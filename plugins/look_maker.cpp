@@ -80,6 +80,7 @@ void LookMaker::make_now(const LookRequest& request) {
     const std::lock_guard lock(mutex_);
     ++last_;
     asked_.reset();
+    failure_ = nullptr;
   }
   std::shared_ptr<const Look> look = make(request);
   const std::lock_guard lock(mutex_);
@@ -117,7 +118,9 @@ void LookMaker::work() {
       }
     } catch (...) {
       const std::lock_guard lock(mutex_);
-      failure_ = std::current_exception();
+      if (order.number == last_) {
+        failure_ = std::current_exception();
+      }
     }
   }
 }

@@ -62,10 +62,11 @@ class LookMaker {
   // Returns at once.
   void ask(const LookRequest& request);
 
-  // The newest that is ready; null: none yet. Waits for no work. Throws what making it threw, once.
+  // The newest that is ready; null: none yet. Waits for no work. Throws what making the last that was asked
+  // for threw, once.
   std::shared_ptr<const Look> newest();
 
-  // Makes this request's look the newest, on the caller's thread.
+  // Makes this request's look the newest, on the caller's thread. What was asked for before is dropped.
   void make_now(const LookRequest& request);
 
  private:
@@ -88,7 +89,7 @@ class LookMaker {
   std::optional<Order> asked_;
   std::uint64_t last_ = 0;  // number of the newest request: looks of earlier ones are dropped
   std::shared_ptr<const Look> newest_;
-  std::exception_ptr failure_;
+  std::exception_ptr failure_;  // of the newest request that failed, until it is told
   bool ends_ = false;
   std::thread thread_;
 };

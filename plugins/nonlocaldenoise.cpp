@@ -612,8 +612,7 @@ void report(GstBaseTransform* trans, GstBuffer* buffer, double noise_level, int 
     const std::lock_guard lock(m.mutex);
     m.noise_level = noise_level;
   }
-  Posted now{gst_segment_to_running_time(&trans->segment, GST_FORMAT_TIME, GST_BUFFER_PTS(buffer)),
-             noise_level, search_size};
+  const Posted now{nonlocal::running_time_of(trans, buffer), noise_level, search_size};
   if (m.state.settings.message && is_due(m.state.posted, now)) {
     post_message(trans, buffer, now);
     m.state.posted = now;

@@ -85,7 +85,8 @@ struct Fade {
 struct Regions {
   std::unique_ptr<nonlocal::RegionSeeker> seeker;  // null: there is no such model
   std::string sought;
-  bool is_told = false;  // what is to be said of that text
+  const char* property = "region";  // that this text is of
+  bool is_told = false;             // what is to be said of that text
   nonlocal::FoundRegions found;
   nonlocal::MapTracker tracker;
   nonlocal::OwnPlanes graded;  // where a region limits the grade
@@ -481,7 +482,7 @@ void follow_regions(GstBaseTransform* trans, const GstVideoFrame& frame) {
     regions.tracker.found(regions.found.map(), parameters);
     const nonlocal::SoughtText& text = *regions.found.text;
     if (!std::exchange(regions.is_told, true)) {
-      warn_of_text(GST_ELEMENT(trans), "region", text.cut, text.invalid);
+      warn_of_text(GST_ELEMENT(trans), regions.property, text.cut, text.invalid);
     }
   }
   if (regions.seeker->offer(planes, state.asked.format)) {
@@ -569,8 +570,7 @@ bool changes_at_once(const Look& from, const Look& to) {
 void advance(GstBaseTransform* trans, GstBuffer* buffer, const Settings& settings) {
   State& state = members(trans).state;
   Fade& fade = state.fade;
-  const GstClockTime now =
-      gst_segment_to_running_time(&trans->segment, GST_FORMAT_TIME, GST_BUFFER_PTS(buffer));
+  const GstClockTime now = nonlocal::running_time_of(trans, buffer);
   state.weight = weight_at(fade, now, settings.transition);
   if (state.weight >= 1) {
     fade.from.reset();
@@ -597,7 +597,9 @@ void advance(GstBaseTransform* trans, GstBuffer* buffer, const Settings& setting
 // What the model of a folder seeks.
 void seek(Members& m, Output output, const std::string& prompt, const std::string& region) {
   Regions& regions = m.state.regions;
-  const std::string& sought = region.empty() && output != OUTPUT_BLEND ? prompt : region;
+  const bool is_prompt = region.empty() && output != OUTPUT_BLEND;
+  const std::string& sought = is_prompt ? prompt : region;
+  regions.property = is_prompt ? "prompt" : "region";
   if (regions.seeker == nullptr || sought == regions.sought) {
     return;
   }
@@ -759,6 +761,7 @@ gboolean set_info(GstVideoFilter* filter, GstCaps*, GstVideoInfo* info, GstCaps*
       state.asked = wanted;
       state.maker->make_now(wanted);
       state.fade = Fade();
+      state.is_due = false;  // the look that it was about is no more
     }
     return TRUE;
   } catch (...) {

@@ -118,6 +118,29 @@ TEST(TextStream, AFadeEndsAtAFlushASeekOrNewCaps) {
   }
 }
 
+// There the message has no stream time, and a look comes at once; GStreamer has nothing to complain of.
+TEST(TextStream, SegmentsThatAreNotOfTimesServe) {
+  const Bytes bright = Prompting("prompt=brighter").send(0);
+  for (const GstFormat format : {GST_FORMAT_BYTES, GST_FORMAT_DEFAULT}) {
+    Prompting harness(std::string(kPrompt) + " transition=60000");
+    GstSegment segment;
+    gst_segment_init(&segment, format);
+    EXPECT_TRUE(gst_harness_push_event(harness.get(), gst_event_new_segment(&segment)));
+    harness.send(0);
+    const std::vector<Message> reports = harness.reports();
+    ASSERT_EQ(reports.size(), 1U);
+    for (const char* name : {"stream-time", "running-time"}) {
+      guint64 time = 0;
+      EXPECT_TRUE(gst_structure_get_uint64(gst_message_get_structure(reports[0].get()), name, &time));
+      EXPECT_EQ(time, GST_CLOCK_TIME_NONE) << name;
+    }
+    harness.say("brighter");
+    const int next = harness.wait_for_look(1);
+    ASSERT_GT(next, 0);
+    EXPECT_EQ(harness.send(next), bright);
+  }
+}
+
 // A prompt that is set once more is no new one.
 TEST(TextStream, TheSamePromptAgainChangesNothing) {
   Prompting harness("prompt=darker");
@@ -364,6 +387,80 @@ TEST(TextModels, OneThatIsUnchangedWorks) {
       parse("videotestsrc num-buffers=2 ! textcross prompt=darker model=" + changed_model([](Tensors&) {}) +
             " ! fakesink");
   EXPECT_EQ(play(pipeline.get()), "");
+}
+
+// It overflows at prompts of more than 40 tokens.
+std::string model_of_short_prompts() {
+  return changed_model([](Tensors& tensors) {
+    model::NamedTensor& positions = named(tensors, "text_model.embeddings.position_embedding.weight");
+    const auto begin = positions.values.begin() + 40 * static_cast<std::ptrdiff_t>(positions.shape[1]);
+    std::fill(begin, positions.values.end(), 3e38F);
+  });
+}
+
+std::string repeated(const std::string& word, int times) {
+  std::string text;
+  for (int i = 0; i < times; ++i) {
+    text += word + " ";
+  }
+  return text;
+}
+
+// What could not be read before new caps is not said behind them. Frames that are too small to be mapped
+// leave the message of the look before them due.
+TEST(TextModels, AFailureBeforeNewCapsIsForgotten) {
+  const std::string settings = "prompt=darker model=" + model_of_short_prompts();
+  const GstVideoInfo larger = video_info(GST_VIDEO_FORMAT_I420, 64, 48);
+  const auto push_too_small = [](Harness& harness) {
+    harness.push(Buffer(gst_buffer_new_allocate(nullptr, 1, nullptr)));
+  };
+  for (const int pause : {0, 300, 1000, 3000, 300'000}) {  // it waits, it is being read, or has failed
+    Prompting harness(settings);
+    push_too_small(harness);
+    harness.say(repeated("redder", 60));
+    push_too_small(harness);
+    g_usleep(pause);
+    harness.say("much brighter");
+    harness.messages();
+    harness.set_format(larger);
+    EXPECT_TRUE(harness.filter(noisy_frame(larger)));
+    EXPECT_TRUE(harness.messages(GST_MESSAGE_WARNING).empty()) << pause;
+    EXPECT_EQ(harness.reports().size(), 1U) << pause;
+  }
+}
+
+TEST(TextModels, AFailureIsSaidOnce) {
+  Prompting harness("prompt=darker model=" + model_of_short_prompts());
+  const Bytes dark = harness.send(0);
+  harness.say(repeated("redder", 60));
+  for (int i = 1; i < 200; ++i) {
+    EXPECT_EQ(harness.send(i), dark);
+    g_usleep(2000);
+  }
+  const std::vector<Message> warnings = harness.messages(GST_MESSAGE_WARNING);
+  ASSERT_EQ(warnings.size(), 1U);
+  EXPECT_NE(text_of(warnings[0].get()).find("The prompt cannot be read"), std::string::npos);
+}
+
+// A folder's model seeks the prompt where there is no region. This one has room for 16 tokens, the one that
+// grades for 64.
+TEST(TextModels, ATextThatIsCutIsCalledByItsProperty) {
+  const std::filesystem::path parity = PARITY_FOLDER;
+  std::filesystem::create_directory(folder() / "clip");
+  std::filesystem::copy_file(parity / "planted_clip.safetensors", folder() / "clip" / "model.safetensors");
+  const std::string settings = "output=none model=" + (folder() / "clip").string();
+  for (const std::string property : {"prompt", "region"}) {
+    Prompting harness(settings + " " + property + "=\"" + repeated("red", 40) + "\"");
+    std::vector<Message> warnings;
+    for (int i = 0; i < 1000 && warnings.empty(); ++i) {
+      harness.send(i);
+      warnings = harness.messages(GST_MESSAGE_WARNING);
+      g_usleep(2000);
+    }
+    ASSERT_EQ(warnings.size(), 1U);
+    const std::string text = text_of(warnings[0].get());
+    EXPECT_TRUE(text.starts_with(property + ": its last ")) << text;
+  }
 }
 
 TEST(TextModels, ANameIsTheLibrarysWhateverLiesInTheCurrentFolder) {

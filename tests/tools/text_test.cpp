@@ -135,6 +135,18 @@ TEST_F(TextTest, FailuresAreOneLine) {
   EXPECT_EQ(run("$TOOL embed a").status, 2);
 }
 
+// Whatever its files are called, and by whatever name the output is one of them.
+TEST_F(TextTest, EmbedDoesNotOverwriteTheModelsFolder) {
+  must("mkdir model; cp " + kModel + " model/clip.safetensors; cp " + kVocabulary + " model/tokenizer.json");
+  must("cp -r model kept; ln model/tokenizer.json link; ln -s model name");
+  expect_failure("embed a --model model -o model/clip.safetensors",
+                 "model/clip.safetensors: the output is the model's clip.safetensors itself");
+  expect_failure("embed a --model ./model -o name/clip.safetensors", "the model's clip.safetensors itself");
+  expect_failure("embed a --model model -o link", "link: the output is the model's tokenizer.json itself");
+  must("diff -r model kept");
+  must("$TOOL embed a --model model -o e.safetensors && $TOOL embed a --model model -o e.safetensors");
+}
+
 TEST_F(TextTest, BenchReportsBothTowers) {
   const json result =
       json::parse(must("$TOOL bench text --layers 1 --tokens 5 --threads 2 --seconds 0 --json"));

@@ -56,10 +56,20 @@ std::optional<KnownWords> words_of(const std::string& model) {
   return std::filesystem::is_directory(model, error) ? std::nullopt : std::optional<KnownWords>(model);
 }
 
+// Nor one of the files of a model in a folder: weights, an index, a configuration, a vocabulary.
+void check_is_not_read(const std::string& output, const std::string& model) {
+  namespace fs = std::filesystem;
+  PartialFile::check_is_not(output, model, "model");
+  std::error_code error;
+  for (fs::directory_iterator at(model, error); !error && at != fs::directory_iterator();
+       at.increment(error)) {
+    PartialFile::check_is_not(output, at->path(), "model's " + at->path().filename().string());
+  }
+}
+
 void run(const EmbedOptions& options) {
   const std::string model = model_file(options.model);
-  PartialFile::check_is_not(options.output, model, "model");
-  PartialFile::check_is_not(options.output, std::filesystem::path(model) / "model.safetensors", "model");
+  check_is_not_read(options.output, model);
   PartialFile file(options.output);
   const auto precision =
       options.precision == "bf16" ? AttentionPrecision::kBfloat16 : AttentionPrecision::kFloat32;

@@ -82,7 +82,8 @@ class NONLOCAL_API RegionFinder {
   [[nodiscard]] const TextEmbedding& text() const;  // without ids before set_text()
 
   // `frame`: planes as FrameGrader's. Throws InvalidArgument if they do not fit the format, there is no text
-  // yet, or there would be more than 65,535 patches; ModelError if the model gives values that are not finite.
+  // yet, or there would be more than 65,535 patches; ModelError if the model gives values that are not
+  // finite.
   void find(std::span<const ConstPlane> frame, const ColourFormat& format);
 
   // Of the last frame, valid until the next one; empty before the first.
