@@ -5,7 +5,7 @@ A clip is 40 tiles of 160x160 side by side, each a window that moves over a trai
 the Kodak set): still, panned, zoomed a little, shaken. The pictures of a clip are about as sharp as one another, from
 photographs made smaller to photographs made larger, which film and cameras resemble. Two fifths of the clips get sensor noise,
 a fifth mild blur; x264 codes all of them, in constant quality from 24 to 40. Luma alone, of full range. Of 40 frames every
-fourth is kept: x264 looks so far ahead, and codes better what stands still for long.
+fourth is kept, or all but the first: x264 looks so far ahead, and codes better what stands still for long.
 
 FOLDER/clean.npy and FOLDER/coded.npy hold the clips: bytes [clips, frames, 800, 1280]. FOLDER/clips.json says how each was
 made. ffmpeg does the coding."""
@@ -21,7 +21,7 @@ import numpy as np
 from samples import HELD_OUT, KODAK_IN_LIVE1, SETS, picture_files, psnr, read_luma, to_8_bit
 
 TILE, COLUMNS, ROWS = 160, 8, 5
-FRAMES, KEPT = 40, slice(3, None, 4)
+FRAMES, KEPT, ALL_KEPT = 40, slice(3, None, 4), slice(4, None)
 FPS = 25
 LEAST_SIDE = 90  # of a picture: mirrored, it fills a tile
 COLOUR_SETS_WEIGHT = 8  # their pictures are larger and sharper, and there are ten times fewer of them
@@ -146,14 +146,15 @@ def make(options: argparse.Namespace) -> None:
     pool = pictures(options.data, options.held_out)
     rng = np.random.default_rng(options.seed)
     options.out.mkdir(parents=True, exist_ok=True)
-    shape = (options.clips, len(range(FRAMES)[KEPT]), ROWS * TILE, COLUMNS * TILE)
+    kept = ALL_KEPT if options.all_frames else KEPT
+    shape = (options.clips, len(range(FRAMES)[kept]), ROWS * TILE, COLUMNS * TILE)
     clean, code = (np.lib.format.open_memmap(options.out / f"{name}.npy", "w+", np.uint8, shape) for name in ("clean", "coded"))
     made = []
     for i in range(options.clips):
         how = (low_rate if options.low_rate else any_video)(options.noisy, rng)
         frames = clean_clip(pool, options.octaves, rng)
-        clean[i] = frames[KEPT]
-        code[i] = coded(spoilt(frames, how, rng), how["quality"], how["preset"], how["key_frames"])[KEPT]
+        clean[i] = frames[kept]
+        code[i] = coded(spoilt(frames, how, rng), how["quality"], how["preset"], how["key_frames"])[kept]
         made.append(how | {"psnr": psnr(code[i], clean[i])})
         print(f"\r{i + 1} of {options.clips} clips", end="", file=sys.stderr, flush=True)
     print(file=sys.stderr)
@@ -169,5 +170,6 @@ if __name__ == "__main__":
     parser.add_argument("--octaves", type=float, nargs=2, default=[-1.1, 1], help="how much larger pictures become, log2")
     parser.add_argument("--noisy", type=float, default=0.4, help="the share of clips with sensor noise")
     parser.add_argument("--low-rate", action="store_true", help="all clips at about crf 35, with x264's usual settings")
+    parser.add_argument("--all-frames", action="store_true", help="keep all frames but the first four, in place of every fourth")
     parser.add_argument("--held-out", action="store_true", help="of the pictures that are held out")
     make(parser.parse_args())

@@ -3,7 +3,7 @@
 
 It learns from compressed.py's pairs. The loss is the mean of the logarithms of the crops' squared errors: as PSNR is
 averaged over frames, so that every crop counts, whatever it has lost; and what a crop loses counts more than what it
-gains, so that texture is left alone where it may be noise. It is stopped and resumed at any time: --resume continues from
+gains, in PSNR and in SSIM, so that texture is left alone where it may be noise. It is stopped and resumed at any time: --resume continues from
 the checkpoint.
 
 Neighbouring samples are nearly equal, and a first convolution on them is learned slowly. It is learned on whitened
@@ -24,6 +24,7 @@ from compressed import TILE
 LEAST_ERROR = 1e-5  # of values in [0, 1]: below 50 dB nothing is to be gained
 SLOPE = 0.1  # of leaky ReLU
 LIKELY_RESIDUAL = 0.02  # of values in [0, 1]: the last convolution is learned in this unit
+LEAST_DISSIMILARITY = 0.005  # of 1 - SSIM: what is so much alike has nothing to lose
 LEAST_DEVIATION = 1 / 255  # that whitening tells from none
 BLOCK, ALIGNED = 4, 0.75  # the part of the crops on the grid of x264's blocks: decoded frames may be cut
 
@@ -93,6 +94,20 @@ def loss_of(errors: torch.Tensor, before: torch.Tensor, harm: float) -> torch.Te
     """Of the crops' squared errors, and those that they had. What a crop loses counts 1 + harm times."""
     worse = torch.log(errors) - torch.log(before)
     return (worse + harm * nn.functional.relu(worse)).mean()
+
+
+def dissimilarities(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """1 - SSIM of crops (Z. Wang et al.: Image quality assessment, IEEE TIP 2004) over blocks of 8x8 samples, of which every
+    fourth is taken down and across."""
+    def mean(x: torch.Tensor) -> torch.Tensor:
+        return nn.functional.avg_pool2d(x, 8, 4)
+
+    a, b = a + 0.5, b + 0.5
+    of_a, of_b = mean(a), mean(b)
+    variances = mean(a * a) - of_a**2 + mean(b * b) - of_b**2
+    luminance = (2 * of_a * of_b + 0.01**2) / (of_a**2 + of_b**2 + 0.01**2)
+    structure = (2 * (mean(a * b) - of_a * of_b) + 0.03**2) / (variances + 0.03**2)
+    return 1 - (luminance * structure).mean((1, 2, 3)) + LEAST_DISSIMILARITY
 
 
 class Whitened(nn.Module):
@@ -192,7 +207,7 @@ class Training:
             "purpose": "luma of compressed, noisy or slightly blurred video",
             "trained_by": "tools/train/restore.py, on the pairs of tools/train/compressed.py",
             "trained_on": "BSD400 (gray crops), McMaster, Set14, LIVE1 without the Kodak set's photographs",
-            "training": f"{self.steps} steps of {o.batch} crops of {o.crop}x{o.crop}, Adam from {o.rate:g}, harm {o.harm:g}, seed {o.seed}, {o.share:g} of the residual",
+            "training": f"{self.steps} steps of {o.batch} crops of {o.crop}x{o.crop}, Adam from {o.rate:g}, harm {o.harm:g}, structure {o.structure:g}, seed {o.seed}, {o.share:g} of the residual",
             "held_out": self.history[-1] if self.history else "",
         }
 
@@ -207,9 +222,14 @@ class Training:
         coded, clean = self.pairs.batch(o.batch, o.crop)
         with torch.cpu.amp.autocast(enabled=o.bf16, dtype=torch.bfloat16):
             residual = self.graph(coded.contiguous(memory_format=torch.channels_last))
-        errors, before = squared_errors(coded + residual.float(), clean), squared_errors(coded, clean)
+        restored = coded + residual.float()
+        errors, before = squared_errors(restored, clean), squared_errors(coded, clean)
+        loss = loss_of(errors, before, o.harm)
+        if o.structure:
+            worse = torch.log(dissimilarities(restored, clean)) - torch.log(dissimilarities(coded, clean))
+            loss = loss + o.structure * nn.functional.relu(worse).mean()
         self.optimizer.zero_grad()
-        loss_of(errors, before, o.harm).backward()
+        loss.backward()
         nn.utils.clip_grad_norm_(self.graph.parameters(), 1.0)
         self.optimizer.step()
         self.steps += 1
@@ -259,6 +279,7 @@ if __name__ == "__main__":
     parser.add_argument("--crop", type=int, default=128, help="a multiple of 32, the attention's window")
     parser.add_argument("--rate", type=float, default=2e-3)
     parser.add_argument("--harm", type=float, default=1, help="how much more what a crop loses counts than what it gains")
+    parser.add_argument("--structure", type=float, default=0, help="how much it counts where a crop's SSIM falls")
     parser.add_argument("--share", type=float, default=1, help="of the learned residual that is saved: less is safer for texture")
     parser.add_argument("--bf16", action=argparse.BooleanOptionalAction, default=True)
     parser.add_argument("--threads", type=int, default=2)
