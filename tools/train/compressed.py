@@ -5,7 +5,7 @@ A clip is 40 tiles of 160x160 side by side, each a window that moves over a trai
 the Kodak set): still, panned, zoomed a little, shaken. The pictures of a clip are about as sharp as one another, from
 photographs made smaller to photographs made larger, which film and cameras resemble. Two fifths of the clips get sensor noise,
 a fifth mild blur; x264 codes all of them, in constant quality from 24 to 40. Luma alone, of full range. Of 40 frames every
-fourth is kept, or all but the first: x264 looks so far ahead, and codes better what stands still for long.
+fourth is kept, or all but the first four: x264 looks so far ahead, and codes better what stands still for long.
 
 FOLDER/clean.npy and FOLDER/coded.npy hold the clips: bytes [clips, frames, 800, 1280]. FOLDER/clips.json says how each was
 made. ffmpeg does the coding."""

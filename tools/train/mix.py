@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 """Writes the weighed mean of networks that were trained on from the same weights, and so much of its residual.
 
-Such means are as good as either, or better, and lie between them where they differ (M. Wortsman et al.: Model soups, ICML 2022)."""
+Such means are as good as either, or better, and lie between them where they differ (M. Wortsman et al.: Model soups, ICML
+2022)."""
 import argparse
 import sys
 from pathlib import Path

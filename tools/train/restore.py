@@ -3,8 +3,8 @@
 
 It learns from compressed.py's pairs. The loss is the mean of the logarithms of the crops' squared errors: as PSNR is
 averaged over frames, so that every crop counts, whatever it has lost; and what a crop loses counts more than what it
-gains, in PSNR and in SSIM, so that texture is left alone where it may be noise. It is stopped and resumed at any time: --resume continues from
-the checkpoint.
+gains, in PSNR and in SSIM, so that texture is left alone where it may be noise. It is stopped and resumed at any time:
+--resume continues from the checkpoint.
 
 Neighbouring samples are nearly equal, and a first convolution on them is learned slowly. It is learned on whitened
 patches in their place, and folded into plain weights when it is saved: in three minutes that gains 0.48 dB on what is held
