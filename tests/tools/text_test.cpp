@@ -144,6 +144,9 @@ TEST_F(TextTest, EmbedDoesNotOverwriteTheModelsFolder) {
   expect_failure("embed a --model ./model -o name/clip.safetensors", "the model's clip.safetensors itself");
   expect_failure("embed a --model model -o link", "link: the output is the model's tokenizer.json itself");
   must("diff -r model kept");
+  must("mv model/clip.safetensors model/model.safetensors");
+  expect_failure("embed a --model model -o model/model.safetensors", "the model");
+  must("for i in 1 2; do $TOOL embed a --model model -o model/mine.safetensors; done");
   must("$TOOL embed a --model model -o e.safetensors && $TOOL embed a --model model -o e.safetensors");
 }
 
