@@ -8,6 +8,7 @@
 #include "core/mirror.h"
 #include "core/rounding.h"
 #include "core/workers.h"
+#include "denoise/weight_law.h"
 
 namespace nonlocal::denoise {
 namespace {
@@ -99,8 +100,7 @@ void AttentionMeans::load(std::span<const ConstPlane> in, int left, int top) {
 void AttentionMeans::embed(double sigma, double h) {
   const Geometry& g = geometry_;
   const int terms = g.terms();
-  constexpr double kLeastSquare = 1e-4;  // of h: as weight_law.cpp has it
-  const double share = 1 / (terms * std::max(h * h, kLeastSquare));
+  const double share = 1 / (terms * std::max(h * h, kLeastSquareOfH));
   const double of_noise = 2 * sigma * sigma * terms;
   Workers::shared().run(g.grid_height(), g.threads, [&](int y, int) {
     const std::ptrdiff_t sample_row = static_cast<std::ptrdiff_t>(g.sample_width()) * g.planes;

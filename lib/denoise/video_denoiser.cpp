@@ -86,11 +86,15 @@ ConstPlane cropped(ConstPlane variance, const ConstPlane& plane) {
   return variance;
 }
 
+bool is_like(const ConstPlane& a, const ConstPlane& b) {
+  return a.width == b.width && a.height == b.height && a.bit_depth == b.bit_depth;
+}
+
 // The first of them decides the size and depth of all.
 void check_planes(std::span<const Plane> luma, std::span<const Plane> chroma) {
   const Plane& first = luma[0];
   const auto check_like = [&](const Plane& like, const Plane& plane, const char* which) {
-    if (plane.width != like.width || plane.height != like.height || plane.bit_depth != like.bit_depth) {
+    if (!is_like(plane, like)) {
       throw InvalidArgument("VideoDenoiser: expected every plane of " + std::string(which) + " to be " +
                             described(like) + " like the first, got " + described(plane));
     }
@@ -118,8 +122,7 @@ void check_ahead(std::span<const ConstPlane> planes, std::span<const Plane> own,
   }
   for (std::size_t i = 0; i < planes.size(); ++i) {
     check_plane("VideoDenoiser", planes[i]);
-    if (planes[i].width != own[i].width || planes[i].height != own[i].height ||
-        planes[i].bit_depth != own[i].bit_depth) {
+    if (!is_like(planes[i], own[i])) {
       throw InvalidArgument(std::string("VideoDenoiser: expected planes of ") + which +
                             " of a frame ahead to be " + described(own[i]) + " as of this one, got " +
                             described(planes[i]));

@@ -89,7 +89,7 @@ WeightLaw make_weight_law(const NonLocalMeansParameters& p, int channels, int bi
 
   const double terms = static_cast<double>(p.patch_size) * p.patch_size * channels;
   const double h = filter_h(p, channels);
-  const double h2 = std::max(h * h, 1e-4);
+  const double h2 = std::max(h * h, kLeastSquareOfH);
   choose_distance_form(law, p.patch_size, channels, 2 * p.sigma * p.sigma + kReach * h2, bit_depth);
 
   const bool whole = law.form == SquareForm::kWhole;

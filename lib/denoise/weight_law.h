@@ -13,6 +13,9 @@
 
 namespace nonlocal::denoise {
 
+// h² is at least this: a strength next to nothing must not overflow.
+constexpr double kLeastSquareOfH = 1e-4;
+
 // Distances are measured on "guide" samples of 16 bits, guide_scale times the 8-bit code values (of which
 // deeper samples have fractions) and rounded. They are squared in one of three forms; none of them changes a
 // difference that still has a weight.
