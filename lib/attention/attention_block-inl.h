@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "attention/attention_amx-inl.h"
 #include "attention/attention_kernels-inl.h"
 #include "attention/attention_tile.h"
 #include "core/rounding.h"
@@ -44,8 +45,8 @@ class Block {
         s_(s),
         head_(head),
         number_(number),
-        query_(s.query + static_cast<ptrdiff_t>(place) * round_up(plan_.dim, 2) * kBlock),
-        out_(s.out + static_cast<ptrdiff_t>(place) * round_up(plan_.value_dim, 2) * kBlock),
+        query_(s.query + static_cast<ptrdiff_t>(place) * query_rows(plan_) * kBlock),
+        out_(s.out + static_cast<ptrdiff_t>(place) * value_rows(plan_) * kBlock),
         most_(s.most + static_cast<ptrdiff_t>(place) * kBlock),
         sum_(s.sum + static_cast<ptrdiff_t>(place) * kBlock),
         lane_box_(s.box + static_cast<ptrdiff_t>(place) * 6 * kBlock),
@@ -62,7 +63,7 @@ class Block {
     }
     rows_to_lanes(rows, cells, query_);
     prepare_queries();
-    std::fill_n(out_, static_cast<size_t>(plan_.value_dim) * kBlock, 0.0f);
+    std::fill_n(out_, static_cast<size_t>(value_rows(plan_)) * kBlock, 0.0f);
     fill_row(most_, kNone);
     fill_row(sum_, 0);
     load_box();
@@ -157,7 +158,8 @@ class Block {
 
   void scale_queries() {
     if (call_.has_pairs_in) {
-      scale_pairs(query_, plan_.score_depth, plan_.scale);
+      scale_pairs(query_, plan_.dim / 2, plan_.scale);
+      fill_last_tile();
       return;
     }
     for (int i = 0; i < plan_.dim * kBlock; i += kLanes) {
@@ -166,6 +168,14 @@ class Block {
     }
     if (plan_.is_bfloat16) {
       lanes_to_pairs(query_, plan_.dim);
+      fill_last_tile();
+    }
+  }
+
+  // Keys have zeros there, too.
+  void fill_last_tile() {
+    for (int row = ceil_divide(plan_.dim, 2); row < plan_.score_depth; ++row) {
+      fill_row(query_ + row * kBlock, 0);
     }
   }
 
@@ -231,17 +241,20 @@ class Block {
   }
 
   void find_product_scores(const KeyRun& run, float* scores) {
-    const ptrdiff_t even_keys = round_up(plan_.keys, 2);
+    const ptrdiff_t keys = padded_keys(plan_);
     const bool is_packed = call_.packed_key != nullptr;
-    const float* a = is_packed ? call_.packed_key + (head_ * even_keys + run.key) * plan_.score_depth
+    const float* a = is_packed ? call_.packed_key + (head_ * keys + run.key) * plan_.score_depth
                                : call_.input.key.row(run.key) + head_ * plan_.score_depth;
     const ptrdiff_t stride = is_packed ? plan_.score_depth : call_.input.key.stride;
-    const float* bias =
-        call_.lane_bias == nullptr
-            ? nullptr
-            : call_.lane_bias + ((head_ * plan_.blocks + number_) * even_keys + run.key) * kBlock;
-    multiply<false>(plan_.is_bfloat16, a, stride, query_, plan_.score_depth, bias, nullptr, scores,
-                    run.count);
+    const float* bias = call_.lane_bias == nullptr
+                            ? nullptr
+                            : call_.lane_bias + ((head_ * plan_.blocks + number_) * keys + run.key) * kBlock;
+    if (plan_.has_tiles) {
+      multiply_scores(a, stride, query_, plan_.score_depth, bias, scores, round_up(run.count, kTile));
+    } else {
+      multiply<false>(plan_.is_bfloat16, a, stride, query_, plan_.score_depth, bias, nullptr, scores,
+                      run.count);
+    }
   }
 
   void find_concatenation_scores(const KeyRun& run, float* scores) {
@@ -423,6 +436,10 @@ class Block {
 
   // Adds values times weights; the sums so far get their factor with the batch's first.
   void average(const KeyRun& run, int row) {
+    if (plan_.has_tiles) {
+      average_in_tiles(run);
+      return;
+    }
     const int pair = plan_.is_bfloat16 ? 2 : 1;
     const ptrdiff_t pairs = ceil_divide(plan_.keys, 2);
     const float* values =
@@ -432,6 +449,18 @@ class Block {
     multiply<true>(plan_.is_bfloat16, values, stride, s_.score + static_cast<ptrdiff_t>(row / pair) * kBlock,
                    run.count / pair, out_, s_.factor, out_, plan_.value_dim);
     fill_row(s_.factor, 1.0f);
+  }
+
+  // Without a mask a batch is one run, and begins with a tile.
+  void average_in_tiles(const KeyRun& run) {
+    const int pairs = run.count / 2;
+    const int tiles = ceil_divide(pairs, kTile);
+    for (int row = pairs; row < tiles * kTile; ++row) {
+      fill_row(s_.score + row * kBlock, 0);
+    }
+    const ptrdiff_t rows = value_rows(plan_);
+    multiply_averages(call_.packed_value + (head_ * value_pairs(plan_) + run.key / 2) * rows, s_.score, tiles,
+                      s_.factor, out_, value_rows(plan_));
   }
 
   const Call& call_;

@@ -147,7 +147,9 @@ HWY_INLINE Vec exp2_of_negative(Vec x) {
     Vec p = hn::MulAdd(hn::Set(d, 0.07802452147006989f), f, hn::Set(d, 0.22606715559959412f));
     p = hn::MulAdd(p, f, hn::Set(d, 0.6958335041999817f));
     p = hn::MulAdd(p, f, hn::Set(d, 0.9999251961708069f));
-    return Vec{_mm512_scalef_ps(p.raw, x.raw)};
+    // Below -126 it would be subnormal: hundreds of cycles of Intel's.
+    const auto counts = hn::Ge(x, hn::Set(d, -126.0f));
+    return Vec{_mm512_maskz_scalef_ps(counts.raw, p.raw, x.raw)};
   }
 #endif
   // What is added leaves the nearest integer in the low bits.
@@ -246,6 +248,18 @@ HWY_INLINE void transpose_4x4(const float* const* from, ptrdiff_t at, float* con
   hn::StoreU(hn::BitCast(d, hn::InterleaveLower(dd, e, g)), d, to[2] + to_at);
   hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(dd, e, g)), d, to[3] + to_at);
 #endif
+}
+
+// 16 rows of 16.
+HWY_INLINE void transpose_tile(const float* from, float* to) {
+  for (int i = 0; i < 16; i += 4) {
+    const float* const rows[4] = {from + i * 16, from + (i + 1) * 16, from + (i + 2) * 16,
+                                  from + (i + 3) * 16};
+    for (int j = 0; j < 16; j += 4) {
+      float* const columns[4] = {to + j * 16, to + (j + 1) * 16, to + (j + 2) * 16, to + (j + 3) * 16};
+      transpose_4x4(rows, j, columns, i);
+    }
+  }
 }
 
 // Floats of `columns` columns, a row for each lane, become a row of lanes for each column.

@@ -41,7 +41,8 @@ int patch_width_of(int block) {
 // Keys of a batch: their values and their weights stay in the first two caches.
 int key_block_of(int dim, int value_dim) {
   constexpr int kCells = 32768;
-  return std::clamp(kCells / (dim + value_dim) / 8 * 8, 64, 256);
+  constexpr int kWhole = 2 * kTile;  // values are packed in pairs
+  return std::clamp(kCells / (dim + value_dim) / kWhole * kWhole, 64, 256);
 }
 
 // Blocks that share a batch of keys: many, as keys come from memory once for all of them, but no more than
@@ -53,6 +54,11 @@ int blocks_a_task_of(int blocks, int heads, int block, int dim, int value_dim) {
   const int fitting = std::max(1, kCells / (block * (dim + value_dim)));
   return static_cast<int>(std::clamp<std::int64_t>(static_cast<std::int64_t>(blocks) * heads / kTasks, 1,
                                                    std::min(kMost, fitting)));
+}
+
+int score_depth_of(int dim, bool is_bfloat16, bool has_tiles) {
+  const int cells = is_bfloat16 ? ceil_divide(dim, 2) : dim;
+  return has_tiles ? round_up(cells, kTile) : cells;
 }
 
 }  // namespace
@@ -67,7 +73,7 @@ Box common_box(const Box& a, const Box& b) {
           std::min(a.last_y, b.last_y),   std::max(a.first_t, b.first_t), std::min(a.last_t, b.last_t)};
 }
 
-Plan::Plan(const AttentionParameters& p, int lanes)
+Plan::Plan(const AttentionParameters& p, int lanes, bool with_tiles)
     : queries(p.queries),
       keys(p.keys),
       dim(p.dim),
@@ -76,6 +82,7 @@ Plan::Plan(const AttentionParameters& p, int lanes)
       relevance(p.relevance),
       is_exponential(is_exponential_relevance(p.relevance)),
       is_bfloat16(p.precision == AttentionPrecision::kBfloat16),
+      has_tiles(with_tiles && is_bfloat16 && p.mask == AttentionMask::kNone),
       is_linear(p.relevance == Relevance::kDotProduct && p.mask == AttentionMask::kNone),
       scale(static_cast<float>(is_exponential ? scale_of(p) * kLog2E : scale_of(p))),
       has_ceiling(p.ceiling.has_value()),
@@ -108,7 +115,7 @@ Plan::Plan(const AttentionParameters& p, int lanes)
   key_block = key_block_of(dim, value_dim);
   const bool is_patch = patch_height > 1 || query_grid.frames > 1;
   blocks_a_task = is_patch ? 1 : blocks_a_task_of(blocks, heads, block, dim, value_dim);
-  score_depth = is_bfloat16 ? ceil_divide(dim, 2) : dim;
+  score_depth = score_depth_of(dim, is_bfloat16, has_tiles);
 }
 
 int Plan::tasks_a_head() const { return ceil_divide(blocks, blocks_a_task); }
@@ -129,6 +136,14 @@ Box Plan::box_of_query(int query) const {
   return {std::max(x - reach_left, 0),   std::min(x + reach_right, key_grid.width - 1),
           std::max(y - reach_rows, 0),   std::min(y + reach_rows, key_grid.height - 1),
           std::max(t - reach_frames, 0), std::min(t + reach_frames, key_grid.frames - 1)};
+}
+
+int query_rows(const Plan& plan) { return std::max(round_up(plan.dim, 2), plan.score_depth); }
+int padded_keys(const Plan& plan) { return round_up(plan.keys, kTile); }
+int value_rows(const Plan& plan) { return round_up(plan.value_dim, plan.has_tiles ? kTile : 2); }
+int value_pairs(const Plan& plan) {
+  const int pairs = ceil_divide(plan.keys, 2);
+  return plan.has_tiles ? round_up(pairs, kTile) : pairs;
 }
 
 int chunks(const Plan& plan) { return std::clamp(plan.keys / 1024, 1, kMostChunks); }

@@ -21,12 +21,14 @@ Box common_box(const Box& a, const Box& b);
 // What is the same for all calls. Blocks of queries are patches of the grid, so that windows around them
 // overlap; without a grid they are pieces of the sequence.
 struct Plan {
-  Plan(const AttentionParameters& parameters, int block);
+  // `with_tiles`: products of bfloat16 are to be made in tiles where they can be.
+  Plan(const AttentionParameters& parameters, int block, bool with_tiles);
 
   int queries, keys, dim, value_dim, heads;
   Relevance relevance;
   bool is_exponential;  // C = sum of f, f = exp(score)
   bool is_bfloat16;     // keys, values, queries and weights are rounded to it, in pairs
+  bool has_tiles;       // the products are made in tiles
   bool is_linear;       // Q (KᵀV)
   float scale;          // of the score; with log2(e) where it is an exponent
   bool has_ceiling;
@@ -45,7 +47,7 @@ struct Plan {
   int blocks;        // in all
   int blocks_a_task;
   int key_block;    // keys whose scores are held at once
-  int score_depth;  // cells of a key: floats, or pairs of bfloat16 in place of one
+  int score_depth;  // cells of a key: floats, or pairs of bfloat16 in place of one; whole tiles of them
 
   [[nodiscard]] int tasks_a_head() const;
   [[nodiscard]] int tasks() const { return heads * tasks_a_head(); }
@@ -61,6 +63,18 @@ struct Plan {
 
 // Sums of products of keys and values are made in chunks, at most.
 inline constexpr int kMostChunks = 8;
+
+// A tile has 16 rows of 16 cells.
+inline constexpr int kTile = 16;
+
+// Rows of lanes of a block's queries: as floats, and as cells.
+int query_rows(const Plan& plan);
+// Rows of packed keys and of a laid out bias: the last tile of keys is whole.
+int padded_keys(const Plan& plan);
+// Rows of a block's averages, of packed values' channels: whole tiles where there are tiles.
+int value_rows(const Plan& plan);
+// Pairs of keys of packed values.
+int value_pairs(const Plan& plan);
 
 int chunks(const Plan& plan);
 int padded_value_dim(const Plan& plan);

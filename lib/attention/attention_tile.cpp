@@ -6,6 +6,7 @@
 
 #include "attention/attention_block-inl.h"
 #include "attention/attention_tile.h"
+#include "core/cpu_features.h"
 #include "core/rounding.h"
 #include "hwy/highway.h"
 
@@ -25,7 +26,10 @@ class Task {
 
   void run() {
     each([](Block& block) { block.load(); });
-    if (plan_.is_linear) {
+    if (plan_.has_tiles) {
+      const TileShapes shapes;
+      add_all_keys();
+    } else if (plan_.is_linear) {
       each([](Block& block) { block.add_key_values(); });
     } else {
       add_all_keys();
@@ -131,12 +135,40 @@ void zip_values(const float* first, const float* second, int dim, uint32_t* to) 
   }
 }
 
+// Channels first_channel to first_channel + count - 1 of key j's value and the next one's.
+void pack_value_pair(const Call& call, int head, int j, int first_channel, int count, float* to) {
+  const Plan& p = call.plan;
+  const int cell = call.has_pairs_in ? 2 : 1;
+  const ptrdiff_t column = (static_cast<ptrdiff_t>(head) * p.value_dim + first_channel) / cell;
+  const float* first = call.input.value.row(j) + column;
+  const float* second = j + 1 < p.keys ? call.input.value.row(j + 1) + column : nullptr;
+  const auto pack = call.has_pairs_in ? &zip_values : &pack_values;
+  pack(first, second, count, reinterpret_cast<uint32_t*>(to));
+}
+
+// Tiles of 16 channels and 16 pairs of keys; a row of them has a tile for each 16 channels. What is beyond
+// the last channel and the last key stays zero.
+void pack_value_tiles(const Call& call, int head, int first, int last) {
+  const Plan& p = call.plan;
+  const ptrdiff_t rows = value_rows(p);
+  const ptrdiff_t pairs = value_pairs(p);
+  for (int j = first; j < last; j += 2 * kTile) {
+    for (int c = 0; c < p.value_dim; c += kTile) {
+      alignas(64) float pair[kTile * kTile] = {};
+      for (int i = 0; i < kTile && j + 2 * i < last; ++i) {
+        pack_value_pair(call, head, j + 2 * i, c, std::min(kTile, p.value_dim - c), pair + i * kTile);
+      }
+      transpose_tile(pair, call.packed_value + (head * pairs + j / 2) * rows + c * kTile);
+    }
+  }
+}
+
 void pack_keys(const Call& call, int head, int first, int last) {
   const Plan& p = call.plan;
   for (int j = first; call.packed_key != nullptr && j < last; ++j) {
-    float* to = call.packed_key + (static_cast<ptrdiff_t>(head) * round_up(p.keys, 2) + j) * p.score_depth;
+    float* to = call.packed_key + (static_cast<ptrdiff_t>(head) * padded_keys(p) + j) * p.score_depth;
     if (call.has_pairs_in) {
-      std::copy_n(call.input.key.row(j) + static_cast<ptrdiff_t>(head) * p.score_depth, p.score_depth, to);
+      std::copy_n(call.input.key.row(j) + static_cast<ptrdiff_t>(head) * (p.dim / 2), p.dim / 2, to);
     } else {
       pack_pairs(call.input.key.row(j) + static_cast<ptrdiff_t>(head) * p.dim, p.dim, to);
     }
@@ -153,16 +185,13 @@ void prepare_keys(const Call& call, int head, int first, int last) {
     return;
   }
   pack_keys(call, head, first, last);
-  const ptrdiff_t pairs = ceil_divide(p.keys, 2);
-  const ptrdiff_t cells = call.has_pairs_in ? p.value_dim / 2 : p.value_dim;
-  const auto value = [&](int j) { return j < p.keys ? call.input.value.row(j) + head * cells : nullptr; };
+  if (p.has_tiles) {
+    pack_value_tiles(call, head, first, last);
+    return;
+  }
   for (int j = first; j < last; j += 2) {
-    auto* to = reinterpret_cast<uint32_t*>(call.packed_value + (head * pairs + j / 2) * p.value_dim);
-    if (call.has_pairs_in) {
-      zip_values(value(j), value(j + 1), p.value_dim, to);
-    } else {
-      pack_values(value(j), value(j + 1), p.value_dim, to);
-    }
+    float* to = call.packed_value + (head * static_cast<ptrdiff_t>(value_pairs(p)) + j / 2) * p.value_dim;
+    pack_value_pair(call, head, j, 0, p.value_dim, to);
   }
 }
 
@@ -205,7 +234,7 @@ void add_chunks(const Call& call, int head) {
 }
 
 void lay_out_bias(const Plan& p, const ConstMatrix& bias, float* lanes) {
-  const ptrdiff_t keys = round_up(p.keys, 2);
+  const ptrdiff_t keys = padded_keys(p);
   for (int i = 0; i < p.heads * p.blocks; ++i, lanes += keys * kBlock) {
     const ptrdiff_t first_row = bias.rows == p.queries ? 0 : static_cast<ptrdiff_t>(i / p.blocks) * p.queries;
     for (ptrdiff_t key = 0; key < p.keys; ++key) {
@@ -226,7 +255,9 @@ bool has_bfloat16() {
 }
 
 Kernels instruction_set_kernels() {
-  return {kBlock, has_bfloat16(), &prepare_keys, &sum_key_values, &add_chunks, &attend, &lay_out_bias};
+  const bool has_tiles_here = has_bfloat16() && has_tiles();
+  return {kBlock,          has_bfloat16(), has_tiles_here, &prepare_keys,
+          &sum_key_values, &add_chunks,    &attend,        &lay_out_bias};
 }
 
 }  // namespace nonlocal::attention::HWY_NAMESPACE
@@ -259,8 +290,8 @@ Scratch scratch_in(const Plan& p, Pieces& pieces) {
   const auto blocks = static_cast<std::size_t>(p.blocks_a_task);
   const auto lanes = static_cast<std::size_t>(p.block);
   const auto keys = static_cast<std::size_t>(p.key_block);
-  return {.query = pieces.take<float>(blocks * lanes * static_cast<std::size_t>(round_up(p.dim, 2))),
-          .out = pieces.take<float>(blocks * lanes * static_cast<std::size_t>(round_up(p.value_dim, 2))),
+  return {.query = pieces.take<float>(blocks * lanes * static_cast<std::size_t>(query_rows(p))),
+          .out = pieces.take<float>(blocks * lanes * static_cast<std::size_t>(value_rows(p))),
           .most = pieces.take<float>(blocks * lanes),
           .sum = pieces.take<float>(blocks * lanes),
           .box = pieces.take<std::int32_t>(blocks * lanes * 6),

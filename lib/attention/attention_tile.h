@@ -68,9 +68,11 @@ struct Call {
   bool has_pairs_out;
   const float* lane_bias;  // in place of input.bias, or none: see lay_out_bias
   int keys_left;           // by padding
-  float* packed_key;       // bfloat16: [heads][keys, rounded up to even][score_depth] cells, or none
-  float* packed_value;     // bfloat16: [heads][pairs of keys][value_dim] cells
-  float* key_score;        // kConcatenation: [heads][keys], what the key adds to the score
+  float* packed_key;       // bfloat16: [heads][padded_keys()][score_depth] cells, or none
+  // bfloat16: [heads][pairs of keys][value_dim] cells; for tiles [heads][tiles][value_rows()][16 pairs of
+  // keys].
+  float* packed_value;
+  float* key_score;  // kConcatenation: [heads][keys], what the key adds to the score
   float* key_value;  // kDotProduct, linear: [heads][chunks][dim][padded value_dim], sums of k v over a chunk
 };
 
@@ -80,13 +82,14 @@ inline constexpr int kPackedKeys = 512;
 struct Kernels {
   int block;  // lanes
   bool has_bfloat16;
+  bool has_tiles;
   // The steps of a call, each step's tasks before those of the next. Where the plan needs them:
   void (*prepare_keys)(const Call& call, int head, int first, int last);
   void (*sum_key_values)(const Call& call, int head, int chunk, Scratch& scratch);
   void (*add_chunks)(const Call& call, int head);
   // And all of the queries.
   void (*attend)(const Call& call, int task, Scratch& scratch);
-  // Of a bias as AttentionInput has it, [heads][blocks][keys, rounded up to even] rows of lanes, as scores
+  // Of a bias as AttentionInput has it, [heads][blocks][padded_keys()] rows of lanes, as scores
   // are summed: for calls that all have the same bias.
   void (*lay_out_bias)(const Plan& plan, const ConstMatrix& bias, float* lanes);
 };

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "core/cpu_features.h"
 #include "core/rounding.h"
 #include "nonlocal/error.h"
 
@@ -81,8 +82,8 @@ AttentionParameters checked(AttentionParameters p) {
     throw InvalidArgument("Attention: expected a CPU and an instruction set with AVX512_BF16 for kBfloat16");
   }
   if (p.precision == AttentionPrecision::kAutomatic) {
-    p.precision = is_supported(AttentionPrecision::kBfloat16) ? AttentionPrecision::kBfloat16
-                                                              : AttentionPrecision::kFloat32;
+    const bool is_better = is_supported(AttentionPrecision::kBfloat16) && is_bfloat16_faster();
+    p.precision = is_better ? AttentionPrecision::kBfloat16 : AttentionPrecision::kFloat32;
   }
   const bool is_linear = p.relevance == Relevance::kDotProduct && p.mask == AttentionMask::kNone;
   if (is_linear) {
@@ -101,20 +102,21 @@ namespace attention {
 
 LaneBias::LaneBias(const AttentionParameters& parameters, const ConstMatrix& bias) {
   const Kernels kernels = attention::kernels();
-  const Plan plan(checked(parameters), kernels.block);
+  const Plan plan(checked(parameters), kernels.block, kernels.has_tiles);
   block_ = plan.block;
   lanes_.allocate(static_cast<std::size_t>(plan.heads) * static_cast<std::size_t>(plan.blocks) *
-                  static_cast<std::size_t>(round_up(plan.keys, 2)) * static_cast<std::size_t>(plan.block));
+                  static_cast<std::size_t>(padded_keys(plan)) * static_cast<std::size_t>(plan.block));
   kernels.lay_out_bias(plan, bias, lanes_.data());
 }
 
 Work::Work(const AttentionParameters& parameters)
-    : kernels_(attention::kernels()), plan_(checked(parameters), kernels_.block) {
+    : kernels_(attention::kernels()), plan_(checked(parameters), kernels_.block, kernels_.has_tiles) {
   const auto heads = static_cast<std::size_t>(plan_.heads);
-  const auto pairs = static_cast<std::size_t>(ceil_divide(plan_.keys, 2));
   if (plan_.is_bfloat16) {
-    packed_key_.allocate(heads * 2 * pairs * static_cast<std::size_t>(plan_.score_depth));
-    packed_value_.allocate(heads * pairs * static_cast<std::size_t>(plan_.value_dim));
+    packed_key_.allocate(heads * static_cast<std::size_t>(padded_keys(plan_)) *
+                         static_cast<std::size_t>(plan_.score_depth));
+    packed_value_.allocate(heads * static_cast<std::size_t>(value_pairs(plan_)) *
+                           static_cast<std::size_t>(plan_.has_tiles ? value_rows(plan_) : plan_.value_dim));
   }
   if (plan_.relevance == Relevance::kConcatenation) {
     key_score_.allocate(heads * static_cast<std::size_t>(plan_.keys));
@@ -140,8 +142,10 @@ Call Work::call(const AttentionInput& input, bool has_pairs_in, const Matrix& ou
   }
   const auto padded =
       std::count_if(input.padding.begin(), input.padding.end(), [](auto p) { return p != 0; });
-  // Keys come in pairs of neighbours: there is one for each of an even number.
-  const bool reads_keys_there = !plan_.is_bfloat16 || (has_pairs_in && plan_.keys % 2 == 0);
+  // Keys come in pairs of neighbours, or in tiles: they are read where they lie if those are whole.
+  const int together = plan_.has_tiles ? kTile : 2;
+  const bool are_whole = plan_.keys % together == 0 && plan_.score_depth == ceil_divide(plan_.dim, 2);
+  const bool reads_keys_there = !plan_.is_bfloat16 || (has_pairs_in && are_whole);
   return {.plan = plan_,
           .input = input,
           .out = out,

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "core/cpu_features.h"
 #include "core/mirror.h"
 #include "core/planes.h"
 #include "core/rounding.h"
@@ -42,8 +43,8 @@ NetworkPrecision checked_precision(NetworkPrecision precision, bool is_wide) {
   if (precision != NetworkPrecision::kAutomatic) {
     return precision;
   }
-  return !is_wide && is_supported(NetworkPrecision::kBfloat16) ? NetworkPrecision::kBfloat16
-                                                               : NetworkPrecision::kFloat32;
+  const bool is_better = !is_wide && is_supported(NetworkPrecision::kBfloat16) && is_bfloat16_faster();
+  return is_better ? NetworkPrecision::kBfloat16 : NetworkPrecision::kFloat32;
 }
 
 void check_count(const char* what, std::size_t found, int expected) {

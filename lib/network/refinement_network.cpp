@@ -2,6 +2,7 @@
 #include <atomic>
 #include <cmath>
 
+#include "core/cpu_features.h"
 #include "core/planes.h"
 #include "core/workers.h"
 #include "network/calibration.h"
@@ -40,7 +41,8 @@ NetworkPrecision checked_precision(NetworkPrecision precision) {
   if (precision != NetworkPrecision::kAutomatic) {
     return precision;
   }
-  return is_supported(NetworkPrecision::kBfloat16) ? NetworkPrecision::kBfloat16 : NetworkPrecision::kFloat32;
+  const bool is_better = is_supported(NetworkPrecision::kBfloat16) && is_bfloat16_faster();
+  return is_better ? NetworkPrecision::kBfloat16 : NetworkPrecision::kFloat32;
 }
 
 std::string size_of(const ConstPlane& p) { return std::to_string(p.width) + "x" + std::to_string(p.height); }

@@ -409,11 +409,11 @@ struct Bfloat16Copy {
 };
 
 // As they lie where neighbours come in pairs, else as floats: the same bytes.
-void expect_takes_bfloat16(int keys, int value_dim, int gap) {
+void expect_takes_bfloat16(int keys, int dim, int value_dim, int gap) {
   for (const NamedRelevance& r : kRelevances) {
     Job job({.queries = 300,
              .keys = keys,
-             .dim = 6,
+             .dim = dim,
              .value_dim = value_dim,
              .heads = 2,
              .relevance = r.relevance},
@@ -439,18 +439,46 @@ void expect_takes_bfloat16(int keys, int value_dim, int gap) {
   }
 }
 
-TEST(Attention, TakesBfloat16) {
-  expect_takes_bfloat16(401, 5, 3);
-  expect_takes_bfloat16(401, 4, 4);
-  expect_takes_bfloat16(400, 4, 0);
-  expect_takes_bfloat16(400, 4, 1);
+TEST_P(EveryInstructionSet, TakesBfloat16) {
+  expect_takes_bfloat16(401, 6, 5, 3);
+  expect_takes_bfloat16(401, 6, 4, 4);
+  expect_takes_bfloat16(400, 6, 4, 0);
+  expect_takes_bfloat16(400, 6, 4, 1);
+  // Whole tiles, and what is left of one.
+  expect_takes_bfloat16(400, 32, 32, 0);
+  expect_takes_bfloat16(402, 64, 18, 4);
+  expect_takes_bfloat16(288, 34, 34, 2);
+}
+
+// Where the CPU has tiles, they are used: exponentials and sums are as without them, products in another
+// order.
+TEST(Attention, TilesGiveWhatVectorsGive) {
+  if (!instruction_set().ends_with("_AMX")) {
+    GTEST_SKIP() << "no AMX";
+  }
+  Job job({.queries = 300, .keys = 777, .dim = 80, .value_dim = 48, .heads = 2}, 0.7, 2);
+  const std::vector<float> in_tiles = job.run(AttentionPrecision::kBfloat16);
+  force_instruction_set(instruction_sets()[1]);
+  const std::vector<float> in_vectors = job.run(AttentionPrecision::kBfloat16);
+  force_instruction_set("");
+  EXPECT_NE(in_tiles, in_vectors);
+  EXPECT_LT(relative_error(in_tiles, in_vectors), 1e-3);
+}
+
+bool is_intel() {
+#if defined(__x86_64__)
+  return __builtin_cpu_is("intel") != 0;
+#else
+  return false;
+#endif
 }
 
 TEST(Attention, PrecisionsAreSupportedOrRefused) {
   AttentionParameters p = self_attention(4, 4);
   const bool has_bfloat16 = is_supported(AttentionPrecision::kBfloat16);
+  const bool is_faster = instruction_set().ends_with("_AMX") || !is_intel();
   EXPECT_EQ(Attention(p).precision(),
-            has_bfloat16 ? AttentionPrecision::kBfloat16 : AttentionPrecision::kFloat32);
+            has_bfloat16 && is_faster ? AttentionPrecision::kBfloat16 : AttentionPrecision::kFloat32);
   p.precision = AttentionPrecision::kBfloat16;
   for (const std::string& name : instruction_sets()) {
     force_instruction_set(name);

@@ -50,7 +50,7 @@ struct AttentionGrid {
 
 // What is multiplied; sums are always of 32 bits.
 enum class AttentionPrecision {
-  kAutomatic,  // kBfloat16 where it is supported, else kFloat32
+  kAutomatic,  // kBfloat16 where it is supported and the faster one, else kFloat32
   kFloat32,
   // About twice as fast. Queries, keys, values and weights are rounded to 8 significant bits: the exponent is
   // off by up to 0.4 % of the sum of |s q_c k_c|. CPUs with AVX512_BF16. kDotProduct without a mask takes

@@ -8,7 +8,8 @@
 
 namespace nonlocal {
 
-// Those that this CPU can run, best first, in Highway's names: AVX3_DL, AVX3, AVX2, SSE4, SSSE3, ...
+// Those that this CPU can run, best first, in Highway's names: AVX3_DL, AVX3, AVX2, SSE4, SSSE3, ... With Intel's
+// AMX, which attention in bfloat16 uses, the best one comes twice: as AVX3_DL_AMX first.
 NONLOCAL_API std::vector<std::string> instruction_sets();
 
 // The one in use.
