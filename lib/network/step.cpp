@@ -9,6 +9,7 @@
 #include "core/rounding.h"
 #include "network/onednn.h"
 #include "network/positions.h"
+#include "network/tile_convolution.h"
 
 namespace nonlocal::network {
 namespace {
@@ -250,7 +251,20 @@ memory ConvolutionWeights::in_order(const memory::desc& wanted) {
   return made;
 }
 
+const TileWeights& ConvolutionWeights::in_tiles(const Op& op) {
+  if (in_tiles_ == nullptr) {
+    const auto in_channels =
+        op.weight.size() / (static_cast<std::size_t>(op.channels) * op.kernel * op.kernel);
+    in_tiles_ = std::make_shared<TileWeights>(op, static_cast<int>(in_channels), static_cast<int>(dims_[1]),
+                                              static_cast<int>(dims_[0]));
+  }
+  return *in_tiles_;
+}
+
 Step convolution_step(const Op& op, ConvolutionWeights& weights, const StepPlace& place, bool sum_is_there) {
+  if (is_tile_convolution(op, place)) {
+    return tile_convolution_step(op, weights.in_tiles(op), place, sum_is_there);
+  }
   const DenseInput in(place.inputs[0], needed_of(op, 0, place));
   const Padding padding(op, in.part, place.part);
   dnnl::post_ops posts;

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <dnnl.hpp>
 #include <functional>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -40,6 +41,8 @@ struct Step {
 // Steps that may run at the same time, after all of the stage before.
 using Stage = std::vector<Step>;
 
+struct TileWeights;  // tile_convolution.h
+
 // A convolution's weights as the file has them and, for each order that oneDNN prefers, in that order.
 class ConvolutionWeights {
  public:
@@ -49,12 +52,14 @@ class ConvolutionWeights {
   [[nodiscard]] const dnnl::memory::dims& dims() const { return dims_; }
   [[nodiscard]] const dnnl::memory& bias() const { return bias_; }
   dnnl::memory in_order(const dnnl::memory::desc& wanted);
+  const TileWeights& in_tiles(const Op& op);
 
  private:
   dnnl::memory::dims dims_;
   dnnl::memory plain_;
   dnnl::memory bias_;
   std::vector<dnnl::memory> reordered_;
+  std::shared_ptr<const TileWeights> in_tiles_;
 };
 
 // What a step calculates: the part `part` of the output, as wide as what is stored of it. The inputs' planes

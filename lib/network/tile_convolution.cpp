@@ -1,0 +1,371 @@
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "network/tile_convolution.cpp"
+#include "hwy/foreach_target.h"
+// After foreach_target.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+
+#include "core/amx-inl.h"
+#include "core/cpu_features.h"
+#include "core/rounding.h"
+#include "hwy/highway.h"
+#include "network/bfloat16.h"
+#include "network/tile_convolution.h"
+
+#ifndef NONLOCAL_TILE_CONVOLUTION_ONCE
+#define NONLOCAL_TILE_CONVOLUTION_ONCE
+namespace nonlocal::network {
+
+constexpr int kTile = 16;
+
+// One convolution of a part of the plane.
+struct TileJob {
+  const TileWeights& weights;
+  TensorView in, out;
+  Rect needed;  // of the input: beyond it there are zeros
+  Rect part;    // of the output
+  int kernel, stride, padding;
+  bool adds;        // to what is in `out`
+  bool sums_first;  // before the activation
+  bool is_clipped;  // by a ReLU, or a leaky one
+  float slope;      // below 0
+
+  // Values of a strip's taps, those of a kernel's row for 16 pixels.
+  [[nodiscard]] std::size_t strip_values() const {
+    return static_cast<std::size_t>((kTile - 1) * stride + kernel) * in.pitch;
+  }
+};
+
+}  // namespace nonlocal::network
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace nonlocal::network::HWY_NAMESPACE {
+
+#if NONLOCAL_AMX
+namespace hn = hwy::HWY_NAMESPACE;
+namespace amx = nonlocal::amx::HWY_NAMESPACE;
+
+// Tiles 0 to 5 are sums.
+constexpr int kPixels = 6;
+constexpr int kWeights = 7;
+
+// 16 pixels of a row of the output, and where the taps of each kernel's row lie for them.
+struct Strip {
+  static constexpr int kMostRows = 7;
+  int x;
+  int count;  // of its pixels that are in the part
+  const std::uint16_t* taps[kMostRows];
+};
+
+class TileConvolution {
+ public:
+  TileConvolution(const TileJob& job, std::byte* scratch)
+      : job_(job),
+        shapes_(job.weights.step / 2, kPixels, kWeights),
+        pixel_bytes_(static_cast<ptrdiff_t>(job.stride) * job.in.position_bytes()),
+        scratch_(reinterpret_cast<std::uint16_t*>(scratch)) {}
+
+  void run() {
+    const Rect& part = job_.part;
+    for (int y = part.y0; y < part.y1; ++y) {
+      first_row_ = std::max(0, job_.needed.y0 - (y * job_.stride - job_.padding));
+      end_row_ = std::min(job_.kernel, job_.needed.y1 - (y * job_.stride - job_.padding));
+      int x = part.x0;
+      for (; x + 2 * kTile <= part.x1; x += 2 * kTile) {
+        const Strip strips[2] = {strip_at(x, y, 0), strip_at(x + kTile, y, 1)};
+        run_strips<2>(strips, y);
+      }
+      for (; x < part.x1; x += kTile) {
+        const Strip strips[1] = {strip_at(x, y, 0)};
+        run_strips<1>(strips, y);
+      }
+    }
+  }
+
+ private:
+  Strip strip_at(int x, int y, int number) {
+    const Rect& needed = job_.needed;
+    Strip strip{x, std::min(kTile, job_.part.x1 - x), {}};
+    const int first = x * job_.stride - job_.padding;
+    const int end = first + (kTile - 1) * job_.stride + job_.kernel;
+    const bool is_inside = first >= needed.x0 && end <= needed.x1;
+    for (int row = first_row_; row < end_row_; ++row) {
+      const int in_y = y * job_.stride - job_.padding + row;
+      strip.taps[row] = is_inside
+                            ? reinterpret_cast<const std::uint16_t*>(job_.in.at(first, in_y))
+                            : bordered(first, end, in_y,
+                                       scratch_ + (static_cast<std::size_t>(number) * job_.kernel + row) *
+                                                      job_.strip_values());
+    }
+    return strip;
+  }
+
+  // A row of taps with zeros beyond the plane.
+  const std::uint16_t* bordered(int first, int end, int y, std::uint16_t* to) const {
+    const auto pitch = static_cast<std::size_t>(job_.in.pitch);
+    const int from = std::max(first, job_.needed.x0);
+    const int until = std::max(std::min(end, job_.needed.x1), from);
+    std::uint16_t* at = std::fill_n(to, (from - first) * pitch, std::uint16_t{0});
+    if (until > from) {
+      std::memcpy(at, job_.in.at(from, y), (until - from) * pitch * sizeof(std::uint16_t));
+    }
+    std::fill_n(at + (until - from) * pitch, (end - until) * pitch, std::uint16_t{0});
+    return to;
+  }
+
+  template <int kStrips>
+  void run_strips(const Strip* strips, int y) {
+    int tile = 0;
+    const int tiles = job_.weights.out_tiles;
+    for (; tile + 3 <= tiles && tile + 4 != tiles; tile += 3) {
+      run_tiles<kStrips, 3>(strips, y, tile);
+    }
+    for (; tile + 2 <= tiles; tile += 2) {
+      run_tiles<kStrips, 2>(strips, y, tile);
+    }
+    if (tile < tiles) {
+      run_tiles<kStrips, 1>(strips, y, tile);
+    }
+  }
+
+  // Sums of kTiles x 16 channels for the strips' pixels.
+  template <int kStrips, int kTiles>
+  void run_tiles(const Strip* strips, int y, int tile) {
+    const TileWeights& w = job_.weights;
+    begin<kStrips, kTiles>(w.bias.data() + static_cast<ptrdiff_t>(tile) * kTile * kTile);
+    const ptrdiff_t piece = static_cast<ptrdiff_t>(w.step) * kTile;
+    const ptrdiff_t row_cells = w.steps * piece;
+    const ptrdiff_t tile_cells = job_.kernel * row_cells;
+    for (int row = first_row_; row < end_row_; ++row) {
+      const std::uint16_t* cells = w.cells.data() + tile * tile_cells + row * row_cells;
+      for (int step = 0; step < w.steps; ++step, cells += piece) {
+        const ptrdiff_t at = static_cast<ptrdiff_t>(step) * w.step;
+        add<kStrips, kTiles, 0>(strips, row, at, cells);
+        if constexpr (kTiles > 1) {
+          add<kStrips, kTiles, 1>(strips, row, at, cells + tile_cells);
+        }
+        if constexpr (kTiles > 2) {
+          add<kStrips, kTiles, 2>(strips, row, at, cells + 2 * tile_cells);
+        }
+      }
+    }
+    finish<kStrips, kTiles, 0>(strips[0], y, tile);
+    if constexpr (kStrips > 1) {
+      finish<kStrips, kTiles, 1>(strips[1], y, tile);
+    }
+  }
+
+  template <int kStrips, int kTiles>
+  HWY_INLINE void begin(const float* bias) const {
+    constexpr ptrdiff_t kRow = kTile * sizeof(float);
+    constexpr ptrdiff_t kNext = static_cast<ptrdiff_t>(kTile) * kTile;
+    amx::load<0>(bias, kRow);
+    if constexpr (kTiles > 1) {
+      amx::load<1>(bias + kNext, kRow);
+    }
+    if constexpr (kTiles > 2) {
+      amx::load<2>(bias + 2 * kNext, kRow);
+    }
+    if constexpr (kStrips > 1) {
+      amx::load<3>(bias, kRow);
+      if constexpr (kTiles > 1) {
+        amx::load<4>(bias + kNext, kRow);
+      }
+      if constexpr (kTiles > 2) {
+        amx::load<5>(bias + 2 * kNext, kRow);
+      }
+    }
+  }
+
+  template <int kStrips, int kTiles, int kWhich>
+  HWY_INLINE void add(const Strip* strips, int row, ptrdiff_t at, const std::uint16_t* cells) const {
+    amx::load<kWeights>(cells, kTile * 2 * sizeof(std::uint16_t));
+    amx::load<kPixels>(strips[0].taps[row] + at, pixel_bytes_);
+    amx::multiply<kWhich, kPixels, kWeights>();
+    if constexpr (kStrips > 1) {
+      amx::load<kPixels>(strips[1].taps[row] + at, pixel_bytes_);
+      amx::multiply<3 + kWhich, kPixels, kWeights>();
+    }
+  }
+
+  template <int kStrips, int kTiles, int kWhichStrip>
+  HWY_INLINE void finish(const Strip& strip, int y, int tile) {
+    constexpr ptrdiff_t kRow = kTile * sizeof(float);
+    amx::store<3 * kWhichStrip>(sums_, kRow);
+    store(strip, y, tile);
+    if constexpr (kTiles > 1) {
+      amx::store<3 * kWhichStrip + 1>(sums_, kRow);
+      store(strip, y, tile + 1);
+    }
+    if constexpr (kTiles > 2) {
+      amx::store<3 * kWhichStrip + 2>(sums_, kRow);
+      store(strip, y, tile + 2);
+    }
+  }
+
+  using Floats = hn::FixedTag<float, kTile>;
+  using V = hn::Vec<Floats>;
+  static constexpr Floats kFloats{};
+
+  // The sums of a strip's pixels, with what follows them.
+  void store(const Strip& strip, int y, int tile) const {
+    const int channels = std::min(kTile, job_.out.pitch - tile * kTile);
+    std::byte* to = job_.out.at(strip.x, y) + static_cast<ptrdiff_t>(tile) * kTile * job_.out.value_bytes();
+    for (int i = 0; i < strip.count; ++i, to += job_.out.position_bytes()) {
+      V sum = hn::Load(kFloats, sums_ + i * kTile);
+      if (job_.adds) {
+        const V other = load_values(to, channels);
+        sum = job_.sums_first ? clipped(hn::Add(sum, other)) : hn::Add(clipped(sum), other);
+      } else {
+        sum = clipped(sum);
+      }
+      store_values(sum, channels, to);
+    }
+  }
+
+  [[nodiscard]] HWY_INLINE V clipped(V v) const {
+    return job_.is_clipped
+               ? hn::IfThenElse(hn::Gt(v, hn::Zero(kFloats)), v, hn::Mul(v, hn::Set(kFloats, job_.slope)))
+               : v;
+  }
+
+  [[nodiscard]] HWY_INLINE V load_values(const std::byte* from, int channels) const {
+    const auto mask = static_cast<__mmask16>((1u << channels) - 1);
+    if (job_.out.is_wide) {
+      return V{_mm512_maskz_loadu_ps(mask, from)};
+    }
+    const __m256i upper = _mm256_maskz_loadu_epi16(mask, from);
+    return V{_mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(upper), 16))};
+  }
+
+  // Rounded to nearest, half to even.
+  HWY_INLINE void store_values(V v, int channels, std::byte* to) const {
+    const auto mask = static_cast<__mmask16>((1u << channels) - 1);
+    if (job_.out.is_wide) {
+      _mm512_mask_storeu_ps(to, mask, v.raw);
+      return;
+    }
+    __m256i upper;
+    asm("vcvtneps2bf16 %1, %0" : "=v"(upper) : "v"(v.raw));
+    _mm256_mask_storeu_epi16(to, mask, upper);
+  }
+
+  const TileJob& job_;
+  amx::Shapes shapes_;
+  ptrdiff_t pixel_bytes_;
+  std::uint16_t* scratch_;  // two strips' taps
+  int first_row_ = 0;       // of the kernel, that lie within the plane
+  int end_row_ = 0;
+  HWY_ALIGN float sums_[kTile * kTile];
+};
+
+void convolve_in_tiles(const TileJob& job, std::byte* scratch) { TileConvolution(job, scratch).run(); }
+
+#else
+
+void convolve_in_tiles(const TileJob&, std::byte*) {}
+
+#endif
+
+}  // namespace nonlocal::network::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace nonlocal::network {
+namespace {
+
+HWY_EXPORT(convolve_in_tiles);
+
+constexpr int kMostKernel = 7;
+
+int pieces(int values) {
+  int count = ceil_divide(values, 2 * kTile);
+  while (values % (2 * count) != 0) {
+    ++count;
+  }
+  return count;
+}
+
+bool is_clip(const Activation& a) {
+  return a.kind == ActivationKind::kRelu || a.kind == ActivationKind::kLeakyRelu;
+}
+
+}  // namespace
+
+TileWeights::TileWeights(const Op& op, int in_channels, int in_pitch, int out_pitch)
+    : step(op.kernel * in_pitch / pieces(op.kernel * in_pitch)),
+      steps(pieces(op.kernel * in_pitch)),
+      out_tiles(ceil_divide(out_pitch, kTile)) {
+  const auto row = static_cast<std::size_t>(op.kernel) * static_cast<std::size_t>(in_pitch);  // values
+  cells.allocate(static_cast<std::size_t>(out_tiles) * kTile * static_cast<std::size_t>(op.kernel) * row);
+  bias.allocate(static_cast<std::size_t>(out_tiles) * kTile * kTile);
+  for (int o = 0; o < op.channels; ++o) {
+    const auto tile = static_cast<std::size_t>(o / kTile);
+    const auto lane = static_cast<std::size_t>(o % kTile);
+    for (std::size_t i = 0; i < kTile; ++i) {
+      bias.data()[(tile * kTile + i) * kTile + lane] =
+          op.bias.empty() ? 0 : op.bias[static_cast<std::size_t>(o)];
+    }
+    for (int c = 0; c < in_channels; ++c) {
+      for (int y = 0; y < op.kernel; ++y) {
+        for (int x = 0; x < op.kernel; ++x) {
+          const int tap = ((o * in_channels + c) * op.kernel + y) * op.kernel + x;
+          const auto value = static_cast<std::size_t>(x * in_pitch + c);
+          const std::size_t pair =
+              (tile * static_cast<std::size_t>(op.kernel) + static_cast<std::size_t>(y)) * row / 2 +
+              value / 2;
+          cells.data()[(pair * kTile + lane) * 2 + value % 2] =
+              Bfloat16(op.weight[static_cast<std::size_t>(tap)]).bits;
+        }
+      }
+    }
+  }
+}
+
+bool is_tile_convolution(const Op& op, const StepPlace& place) {
+  const auto is_known = [](const PostOp& post) { return post.is_sum || is_clip(post.activation); };
+  return has_tiles() && !place.inputs[0].is_wide && op.groups == 1 && (op.dilation == 1 || op.kernel == 1) &&
+         op.kernel <= kMostKernel && op.kernel * place.inputs[0].pitch % 2 == 0 && op.posts.size() <= 2 &&
+         std::all_of(op.posts.begin(), op.posts.end(), is_known) &&
+         (op.posts.size() < 2 || op.posts[0].is_sum != op.posts[1].is_sum);
+}
+
+Step tile_convolution_step(const Op& op, const TileWeights& weights, const StepPlace& place,
+                           bool sum_is_there) {
+  TileJob job{.weights = weights,
+              .in = place.inputs[0],
+              .out = place.out,
+              .needed = needed(op, 0, place.part, place.planes[0]),
+              .part = place.part,
+              .kernel = op.kernel,
+              .stride = op.stride,
+              .padding = op.padding,
+              .adds = op.has_sum(),
+              .sums_first = op.has_sum() && op.posts[0].is_sum,
+              .is_clipped = false,
+              .slope = 0};
+  for (const PostOp& post : op.posts) {
+    if (!post.is_sum) {
+      job.is_clipped = true;
+      job.slope = post.activation.kind == ActivationKind::kRelu ? 0 : post.activation.slope;
+    }
+  }
+  const bool copies = op.has_sum() && !sum_is_there;
+  const TensorView other = copies ? place.inputs[1] : TensorView{};
+  const std::size_t bytes =
+      2 * static_cast<std::size_t>(op.kernel) * job.strip_values() * sizeof(std::uint16_t);
+  return {bytes, [job, copies, other](std::byte* scratch) {
+            if (copies) {
+              copy_part(other, job.part, job.out.at(job.part.x0, job.part.y0));
+            }
+            HWY_DYNAMIC_DISPATCH(convolve_in_tiles)(job, scratch);
+            return true;
+          }};
+}
+
+}  // namespace nonlocal::network
+#endif
