@@ -4,7 +4,9 @@
 // After foreach_target.
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include "hwy/highway.h"
 #include "network/bfloat16.h"
@@ -12,6 +14,7 @@
 
 HWY_BEFORE_NAMESPACE();
 namespace nonlocal::network::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
 
 // Loops over channels are left to the compiler, which knows the instruction set here. Nothing depends on how
 // many lanes it has.
@@ -148,6 +151,28 @@ HWY_INLINE void copy_rows(const Value* from, int step, int r, int count, Value* 
   }
 }
 
+// Blocks of 2 x 2 samples of many channels: four neighbours are one channel of the four samples.
+template <typename Value>
+HWY_INLINE void shuffle_pairs(const Op& op, const StepPlace& place) {
+  using Bits = std::conditional_t<sizeof(Value) == 2, std::uint16_t, std::uint32_t>;
+  const hn::CappedTag<Bits, 16 / sizeof(Bits)> d;
+  const int lanes = static_cast<int>(hn::Lanes(d));
+  const Rect& part = place.part;
+  for (int y = part.y0; y < part.y1; ++y) {
+    for (int x = part.x0; x < part.x1; x += 2) {
+      const auto* from = values<Bits>(place.inputs[0], x / 2, y / 2);
+      auto* to = values<Bits>(place.out, x, y);
+      for (int c = 0; c < op.channels; c += lanes) {
+        hn::Vec<decltype(d)> v[4];
+        hn::LoadInterleaved4(d, from + 4 * c, v[0], v[1], v[2], v[3]);
+        const bool is_lower = y % 2 != 0;
+        hn::StoreU(is_lower ? v[2] : v[0], d, to + c);
+        hn::StoreU(is_lower ? v[3] : v[1], d, to + place.out.pitch + c);
+      }
+    }
+  }
+}
+
 // Channel c r² + i r + j of a block is channel c of its sample in row i and column j.
 template <typename Value>
 HWY_INLINE void shuffle(const Op& op, const StepPlace& place) {
@@ -159,6 +184,12 @@ HWY_INLINE void shuffle(const Op& op, const StepPlace& place) {
       const auto* from = values<Value>(place.inputs[0], part.x0 / r, y / r) + y % r * r;
       copy_rows(from, place.inputs[0].pitch, r, part.width() / r, values<Value>(place.out, part.x0, y), r);
     }
+    return;
+  }
+  constexpr int kAligned = 16 / sizeof(Value);
+  const bool is_full = op.channels % kAligned == 0 && op.channels == place.out.pitch;
+  if (r == 2 && is_full && part.x0 % 2 == 0 && part.x1 % 2 == 0) {
+    shuffle_pairs<Value>(op, place);
     return;
   }
   each_position<Value>(place, [&](int x, int y, Value* to) HWY_ATTR {
