@@ -30,8 +30,7 @@ struct TileJob {
   int kernel, stride, padding;
   bool adds;        // to what is in `out`
   bool sums_first;  // before the activation
-  bool is_clipped;  // by a ReLU, or a leaky one
-  float slope;      // below 0
+  float slope;      // of what is below 0: of a ReLU, a leaky one, or 1
 
   // Values of a strip's taps, those of a kernel's row for 16 pixels.
   [[nodiscard]] std::size_t strip_values() const {
@@ -153,10 +152,7 @@ class TileConvolution {
         }
       }
     }
-    finish<kStrips, kTiles, 0>(strips[0], y, tile);
-    if constexpr (kStrips > 1) {
-      finish<kStrips, kTiles, 1>(strips[1], y, tile);
-    }
+    finish<kStrips, kTiles>(strips, y, tile);
   }
 
   template <int kStrips, int kTiles>
@@ -192,18 +188,40 @@ class TileConvolution {
     }
   }
 
-  template <int kStrips, int kTiles, int kWhichStrip>
-  HWY_INLINE void finish(const Strip& strip, int y, int tile) {
+  // All tiles are stored before the first is read: what has just been stored is not there at once.
+  template <int kStrips, int kTiles>
+  HWY_INLINE void finish(const Strip* strips, int y, int tile) {
     constexpr ptrdiff_t kRow = kTile * sizeof(float);
-    amx::store<3 * kWhichStrip>(sums_, kRow);
-    store(strip, y, tile);
+    amx::store<0>(sums_[0], kRow);
     if constexpr (kTiles > 1) {
-      amx::store<3 * kWhichStrip + 1>(sums_, kRow);
-      store(strip, y, tile + 1);
+      amx::store<1>(sums_[1], kRow);
     }
     if constexpr (kTiles > 2) {
-      amx::store<3 * kWhichStrip + 2>(sums_, kRow);
-      store(strip, y, tile + 2);
+      amx::store<2>(sums_[2], kRow);
+    }
+    if constexpr (kStrips > 1) {
+      amx::store<3>(sums_[3], kRow);
+      if constexpr (kTiles > 1) {
+        amx::store<4>(sums_[4], kRow);
+      }
+      if constexpr (kTiles > 2) {
+        amx::store<5>(sums_[5], kRow);
+      }
+    }
+    for (int strip = 0; strip < kStrips; ++strip) {
+      for (int i = 0; i < kTiles; ++i) {
+        write(sums_[3 * strip + i], strips[strip], y, tile + i);
+      }
+    }
+  }
+
+  void write(const float* sums, const Strip& strip, int y, int tile) const {
+    if (job_.adds) {
+      job_.out.is_wide ? write_as<true, true>(sums, strip, y, tile)
+                       : write_as<true, false>(sums, strip, y, tile);
+    } else {
+      job_.out.is_wide ? write_as<false, true>(sums, strip, y, tile)
+                       : write_as<false, false>(sums, strip, y, tile);
     }
   }
 
@@ -212,46 +230,49 @@ class TileConvolution {
   static constexpr Floats kFloats{};
 
   // The sums of a strip's pixels, with what follows them.
-  void store(const Strip& strip, int y, int tile) const {
+  template <bool kAdds, bool kIsWide>
+  HWY_INLINE void write_as(const float* sums, const Strip& strip, int y, int tile) const {
     const int channels = std::min(kTile, job_.out.pitch - tile * kTile);
-    std::byte* to = job_.out.at(strip.x, y) + static_cast<ptrdiff_t>(tile) * kTile * job_.out.value_bytes();
-    for (int i = 0; i < strip.count; ++i, to += job_.out.position_bytes()) {
-      V sum = hn::Load(kFloats, sums_ + i * kTile);
-      if (job_.adds) {
-        const V other = load_values(to, channels);
-        sum = job_.sums_first ? clipped(hn::Add(sum, other)) : hn::Add(clipped(sum), other);
-      } else {
-        sum = clipped(sum);
-      }
-      store_values(sum, channels, to);
-    }
-  }
-
-  [[nodiscard]] HWY_INLINE V clipped(V v) const {
-    return job_.is_clipped
-               ? hn::IfThenElse(hn::Gt(v, hn::Zero(kFloats)), v, hn::Mul(v, hn::Set(kFloats, job_.slope)))
-               : v;
-  }
-
-  [[nodiscard]] HWY_INLINE V load_values(const std::byte* from, int channels) const {
     const auto mask = static_cast<__mmask16>((1u << channels) - 1);
-    if (job_.out.is_wide) {
-      return V{_mm512_maskz_loadu_ps(mask, from)};
+    const auto step = static_cast<ptrdiff_t>(job_.out.position_bytes());
+    const V slope = hn::Set(kFloats, job_.slope);
+    std::byte* to = job_.out.at(strip.x, y) + static_cast<ptrdiff_t>(tile) * kTile * (kIsWide ? 4 : 2);
+    for (int i = 0; i < strip.count; ++i, to += step) {
+      V v = hn::Load(kFloats, sums + i * kTile);
+      if constexpr (kAdds) {
+        const V other = load_values<kIsWide>(to, mask);
+        v = job_.sums_first ? clipped(hn::Add(v, other), slope) : hn::Add(clipped(v, slope), other);
+      } else {
+        v = clipped(v, slope);
+      }
+      store_values<kIsWide>(v, mask, to);
     }
-    const __m256i upper = _mm256_maskz_loadu_epi16(mask, from);
-    return V{_mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(upper), 16))};
+  }
+
+  static HWY_INLINE V clipped(V v, V slope) {
+    return hn::IfThenElse(hn::Gt(v, hn::Zero(kFloats)), v, hn::Mul(v, slope));
+  }
+
+  template <bool kIsWide>
+  static HWY_INLINE V load_values(const std::byte* from, __mmask16 mask) {
+    if constexpr (kIsWide) {
+      return V{_mm512_maskz_loadu_ps(mask, from)};
+    } else {
+      const __m256i upper = _mm256_maskz_loadu_epi16(mask, from);
+      return V{_mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(upper), 16))};
+    }
   }
 
   // Rounded to nearest, half to even.
-  HWY_INLINE void store_values(V v, int channels, std::byte* to) const {
-    const auto mask = static_cast<__mmask16>((1u << channels) - 1);
-    if (job_.out.is_wide) {
+  template <bool kIsWide>
+  static HWY_INLINE void store_values(V v, __mmask16 mask, std::byte* to) {
+    if constexpr (kIsWide) {
       _mm512_mask_storeu_ps(to, mask, v.raw);
-      return;
+    } else {
+      __m256i upper;
+      asm("vcvtneps2bf16 %1, %0" : "=v"(upper) : "v"(v.raw));
+      _mm256_mask_storeu_epi16(to, mask, upper);
     }
-    __m256i upper;
-    asm("vcvtneps2bf16 %1, %0" : "=v"(upper) : "v"(v.raw));
-    _mm256_mask_storeu_epi16(to, mask, upper);
   }
 
   const TileJob& job_;
@@ -260,7 +281,7 @@ class TileConvolution {
   std::uint16_t* scratch_;  // two strips' taps
   int first_row_ = 0;       // of the kernel, that lie within the plane
   int end_row_ = 0;
-  HWY_ALIGN float sums_[kTile * kTile];
+  HWY_ALIGN float sums_[6][kTile * kTile];
 };
 
 void convolve_in_tiles(const TileJob& job, std::byte* scratch) { TileConvolution(job, scratch).run(); }
@@ -346,11 +367,9 @@ Step tile_convolution_step(const Op& op, const TileWeights& weights, const StepP
               .padding = op.padding,
               .adds = op.has_sum(),
               .sums_first = op.has_sum() && op.posts[0].is_sum,
-              .is_clipped = false,
-              .slope = 0};
+              .slope = 1};
   for (const PostOp& post : op.posts) {
     if (!post.is_sum) {
-      job.is_clipped = true;
       job.slope = post.activation.kind == ActivationKind::kRelu ? 0 : post.activation.slope;
     }
   }
