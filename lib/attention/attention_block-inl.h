@@ -441,7 +441,7 @@ class Block {
       return;
     }
     const int pair = plan_.is_bfloat16 ? 2 : 1;
-    const ptrdiff_t pairs = ceil_divide(plan_.keys, 2);
+    const ptrdiff_t pairs = value_pairs(plan_);
     const float* values =
         plan_.is_bfloat16 ? call_.packed_value + (head_ * pairs + run.key / 2) * plan_.value_dim
                           : call_.input.value.row(run.key) + static_cast<ptrdiff_t>(head_) * plan_.value_dim;

@@ -23,7 +23,9 @@ bool cpu_has_tiles() {
   static const bool has = [] {
     const auto bits = [](dnnl::cpu_isa isa) { return static_cast<unsigned>(isa); };
     const unsigned wanted = bits(dnnl::cpu_isa::avx512_core_amx);
-    return (bits(dnnl::get_effective_cpu_isa()) & wanted) == wanted;
+    return !all_targets().empty() &&
+           all_targets().front() <= HWY_AVX3 &&  // what its kernels are compiled for
+           (bits(dnnl::get_effective_cpu_isa()) & wanted) == wanted;
   }();
   return has;
 }

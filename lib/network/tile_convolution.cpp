@@ -20,6 +20,7 @@
 namespace nonlocal::network {
 
 constexpr int kTile = 16;
+constexpr int kMostKernel = 7;
 
 // One convolution of a part of the plane.
 struct TileJob {
@@ -38,6 +39,8 @@ struct TileJob {
   }
 };
 
+using ConvolveInTiles = void (*)(const TileJob& job, std::byte* scratch);
+
 }  // namespace nonlocal::network
 #endif
 
@@ -54,10 +57,9 @@ constexpr int kWeights = 7;
 
 // 16 pixels of a row of the output, and where the taps of each kernel's row lie for them.
 struct Strip {
-  static constexpr int kMostRows = 7;
   int x;
   int count;  // of its pixels that are in the part
-  const std::uint16_t* taps[kMostRows];
+  const std::uint16_t* taps[kMostKernel];
 };
 
 class TileConvolution {
@@ -106,7 +108,7 @@ class TileConvolution {
   // A row of taps with zeros beyond the plane.
   const std::uint16_t* bordered(int first, int end, int y, std::uint16_t* to) const {
     const auto pitch = static_cast<std::size_t>(job_.in.pitch);
-    const int from = std::max(first, job_.needed.x0);
+    const int from = std::min(std::max(first, job_.needed.x0), end);
     const int until = std::max(std::min(end, job_.needed.x1), from);
     std::uint16_t* at = std::fill_n(to, (from - first) * pitch, std::uint16_t{0});
     if (until > from) {
@@ -236,21 +238,23 @@ class TileConvolution {
     const auto mask = static_cast<__mmask16>((1u << channels) - 1);
     const auto step = static_cast<ptrdiff_t>(job_.out.position_bytes());
     const V slope = hn::Set(kFloats, job_.slope);
+    const auto is_kept = hn::Ne(slope, hn::Zero(kFloats));  // what is below 0: infinity times 0 is no number
     std::byte* to = job_.out.at(strip.x, y) + static_cast<ptrdiff_t>(tile) * kTile * (kIsWide ? 4 : 2);
     for (int i = 0; i < strip.count; ++i, to += step) {
       V v = hn::Load(kFloats, sums + i * kTile);
       if constexpr (kAdds) {
         const V other = load_values<kIsWide>(to, mask);
-        v = job_.sums_first ? clipped(hn::Add(v, other), slope) : hn::Add(clipped(v, slope), other);
+        v = job_.sums_first ? clipped(hn::Add(v, other), slope, is_kept)
+                            : hn::Add(clipped(v, slope, is_kept), other);
       } else {
-        v = clipped(v, slope);
+        v = clipped(v, slope, is_kept);
       }
       store_values<kIsWide>(v, mask, to);
     }
   }
 
-  static HWY_INLINE V clipped(V v, V slope) {
-    return hn::IfThenElse(hn::Gt(v, hn::Zero(kFloats)), v, hn::Mul(v, slope));
+  static HWY_INLINE V clipped(V v, V slope, hn::Mask<Floats> is_kept) {
+    return hn::IfThenElse(hn::Gt(v, hn::Zero(kFloats)), v, hn::IfThenElseZero(is_kept, hn::Mul(v, slope)));
   }
 
   template <bool kIsWide>
@@ -292,6 +296,8 @@ void convolve_in_tiles(const TileJob&, std::byte*) {}
 
 #endif
 
+ConvolveInTiles instruction_set_convolution() { return &convolve_in_tiles; }
+
 }  // namespace nonlocal::network::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -299,9 +305,7 @@ HWY_AFTER_NAMESPACE();
 namespace nonlocal::network {
 namespace {
 
-HWY_EXPORT(convolve_in_tiles);
-
-constexpr int kMostKernel = 7;
+HWY_EXPORT(instruction_set_convolution);
 
 int pieces(int values) {
   int count = ceil_divide(values, 2 * kTile);
@@ -309,6 +313,12 @@ int pieces(int values) {
     ++count;
   }
   return count;
+}
+
+// Pieces that come out even are much shorter than 32 values for some numbers of channels, as for 34 or 62:
+// oneDNN's are better then.
+bool fills_tiles(int values) {
+  return values % 2 == 0 && pieces(values) <= ceil_divide(values, 2 * kTile) + 1;
 }
 
 bool is_clip(const Activation& a) {
@@ -350,7 +360,7 @@ TileWeights::TileWeights(const Op& op, int in_channels, int in_pitch, int out_pi
 bool is_tile_convolution(const Op& op, const StepPlace& place) {
   const auto is_known = [](const PostOp& post) { return post.is_sum || is_clip(post.activation); };
   return has_tiles() && !place.inputs[0].is_wide && op.groups == 1 && (op.dilation == 1 || op.kernel == 1) &&
-         op.kernel <= kMostKernel && op.kernel * place.inputs[0].pitch % 2 == 0 && op.posts.size() <= 2 &&
+         op.kernel <= kMostKernel && fills_tiles(op.kernel * place.inputs[0].pitch) && op.posts.size() <= 2 &&
          std::all_of(op.posts.begin(), op.posts.end(), is_known) &&
          (op.posts.size() < 2 || op.posts[0].is_sum != op.posts[1].is_sum);
 }
@@ -377,11 +387,13 @@ Step tile_convolution_step(const Op& op, const TileWeights& weights, const StepP
   const TensorView other = copies ? place.inputs[1] : TensorView{};
   const std::size_t bytes =
       2 * static_cast<std::size_t>(op.kernel) * job.strip_values() * sizeof(std::uint16_t);
-  return {bytes, [job, copies, other](std::byte* scratch) {
+  // The one of today's instruction set, whichever is forced later.
+  const ConvolveInTiles convolve = HWY_DYNAMIC_DISPATCH(instruction_set_convolution)();
+  return {bytes, [job, copies, other, convolve](std::byte* scratch) {
             if (copies) {
               copy_part(other, job.part, job.out.at(job.part.x0, job.part.y0));
             }
-            HWY_DYNAMIC_DISPATCH(convolve_in_tiles)(job, scratch);
+            convolve(job, scratch);
             return true;
           }};
 }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "allocations.h"
+#include "forced_instruction_set.h"
 #include "nonlocal/cpu.h"
 #include "nonlocal/error.h"
 #include "random_matrix.h"
@@ -458,9 +459,8 @@ TEST(Attention, TilesGiveWhatVectorsGive) {
   }
   Job job({.queries = 300, .keys = 777, .dim = 80, .value_dim = 48, .heads = 2}, 0.7, 2);
   const std::vector<float> in_tiles = job.run(AttentionPrecision::kBfloat16);
-  force_instruction_set(instruction_sets()[1]);
+  const testing::ForcedInstructionSet without(instruction_sets()[1]);
   const std::vector<float> in_vectors = job.run(AttentionPrecision::kBfloat16);
-  force_instruction_set("");
   EXPECT_NE(in_tiles, in_vectors);
   EXPECT_LT(relative_error(in_tiles, in_vectors), 1e-3);
 }

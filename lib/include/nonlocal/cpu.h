@@ -8,8 +8,8 @@
 
 namespace nonlocal {
 
-// Those that this CPU can run, best first, in Highway's names: AVX3_DL, AVX3, AVX2, SSE4, SSSE3, ... With Intel's
-// AMX, which attention in bfloat16 uses, the best one comes twice: as AVX3_DL_AMX first.
+// Those that this CPU can run, best first, in Highway's names: AVX3_DL, AVX3, AVX2, SSE4, SSSE3, ... With
+// Intel's AMX, which attention and networks in bfloat16 use, the best one comes twice: as AVX3_DL_AMX first.
 NONLOCAL_API std::vector<std::string> instruction_sets();
 
 // The one in use.
