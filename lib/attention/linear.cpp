@@ -4,9 +4,11 @@
 // After foreach_target.
 #include <algorithm>
 
+#include "attention/attention_amx-inl.h"
 #include "attention/attention_kernels-inl.h"
 #include "attention/linear.h"
 #include "attention/matrix_check.h"
+#include "core/cpu_features.h"
 #include "core/rounding.h"
 #include "core/workers.h"
 #include "hwy/highway.h"
@@ -27,8 +29,15 @@ void run_linear(const LinearPass& p, int first_row, float* in_lanes, float* out_
   if (p.is_bfloat16) {
     lanes_to_pairs(in_lanes, p.inputs);
   }
-  multiply<false>(p.is_bfloat16, p.weight, p.cells, in_lanes, p.cells, nullptr, nullptr, out_lanes,
-                  p.outputs);
+  int in_tiles = 0;
+  if (p.has_tiles) {
+    in_tiles = p.outputs / kTile * kTile;
+    const TileShapes shapes;
+    multiply_scores(p.weight, p.cells, in_lanes, p.cells, nullptr, out_lanes, in_tiles);
+  }
+  multiply<false>(p.is_bfloat16, p.weight + static_cast<ptrdiff_t>(in_tiles) * p.cells, p.cells, in_lanes,
+                  p.cells, nullptr, nullptr, out_lanes + static_cast<ptrdiff_t>(in_tiles) * kBlock,
+                  p.outputs - in_tiles);
   for (int c = 0; c < p.outputs; ++c) {
     for (int v = 0; v < kVectors; ++v) {
       float* at = out_lanes + c * kBlock + v * kLanes;
@@ -38,7 +47,9 @@ void run_linear(const LinearPass& p, int first_row, float* in_lanes, float* out_
   lanes_to_rows(out_lanes, p.outputs, out_rows);
 }
 
-LinearKernels instruction_set_linear_kernels() { return {kBlock, &pack_pairs, &run_linear}; }
+LinearKernels instruction_set_linear_kernels() {
+  return {kBlock, NONLOCAL_AMX && has_tiles(), &pack_pairs, &run_linear};
+}
 
 }  // namespace nonlocal::attention::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -56,6 +67,7 @@ Linear::Linear(const std::string& name, const LinearLayer& layer, bool is_bfloat
       outputs_(layer.weight.rows),
       cells_(is_bfloat16 ? ceil_divide(inputs_, 2) : inputs_),
       is_bfloat16_(is_bfloat16),
+      has_tiles_(kernels_.has_tiles && is_bfloat16 && cells_ % kTile == 0),
       lanes_(static_cast<std::size_t>(threads)) {
   weight_.allocate(static_cast<std::size_t>(outputs_) * static_cast<std::size_t>(cells_));
   bias_.allocate(static_cast<std::size_t>(outputs_));
@@ -80,7 +92,8 @@ Linear::Linear(const std::string& name, const LinearLayer& layer, bool is_bfloat
 }
 
 void Linear::run(const ConstMatrix& in, const Matrix& out) {
-  const LinearPass pass{weight_.data(), bias_.data(), inputs_, outputs_, cells_, is_bfloat16_, in, out};
+  const LinearPass pass{weight_.data(), bias_.data(), inputs_, outputs_, cells_,
+                        is_bfloat16_,   has_tiles_,   in,      out};
   const int tasks = ceil_divide(in.rows, kernels_.block);
   Workers::shared().run(tasks, static_cast<int>(lanes_.size()), [&](int task, int slot) {
     Lanes& lanes = lanes_[static_cast<std::size_t>(slot)];

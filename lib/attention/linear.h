@@ -18,12 +18,14 @@ struct LinearPass {
   int outputs;
   int cells;
   bool is_bfloat16;
+  bool has_tiles;  // the products are made in tiles
   ConstMatrix in;
   Matrix out;
 };
 
 struct LinearKernels {
   int block;  // rows that one task takes, at most
+  bool has_tiles;
   void (*pack)(const float* row, int inputs, float* cells);
   void (*run)(const LinearPass& pass, int first_row, float* in_lanes, float* out_lanes);
 };
@@ -47,6 +49,7 @@ class Linear {
   int outputs_;
   int cells_;
   bool is_bfloat16_;
+  bool has_tiles_;
   AlignedBuffer<float> weight_;
   AlignedBuffer<float> bias_;
   struct Lanes {

@@ -42,9 +42,9 @@ HWY_INLINE void clear() {
   asm volatile("tilezero %%tmm%c0" ::"i"(kNumber));
 }
 
-// sum[i][j] += a[i][2 k] b[k][2 j] + a[i][2 k + 1] b[k][2 j + 1], all k.
+// Tiles: sum[i][j] += a[i][2 k] b[k][2 j] + a[i][2 k + 1] b[k][2 j + 1], all k.
 template <int kSum, int kA, int kB>
-HWY_INLINE void multiply() {
+HWY_INLINE void multiply_tiles() {
   asm volatile("tdpbf16ps %%tmm%c2, %%tmm%c1, %%tmm%c0" ::"i"(kSum), "i"(kA), "i"(kB));
 }
 
@@ -74,6 +74,80 @@ class Shapes {
     uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
   } shapes_;
 };
+
+// Rows of cells, each a pair of bfloat16, times rows of lanes of them, in steps of 16 cells.
+struct Product {
+  const float* a;
+  ptrdiff_t a_row_bytes;
+  ptrdiff_t a_step;  // floats from a step's cells to the next one's
+  const float* b;    // a row of lanes for each cell
+  int lanes;         // a multiple of 32
+  int steps;
+};
+
+// c = from, or 0, + a b, for one or two tiles of rows and two of lanes: sums are in tiles 0 to 3.
+template <int kRowTiles>
+HWY_INLINE void multiply_rows(const Product& p, const float* from, float* c) {
+  const ptrdiff_t row_bytes = p.lanes * static_cast<ptrdiff_t>(sizeof(float));
+  const ptrdiff_t next = ptrdiff_t{16} * p.lanes;
+  if (from == nullptr) {
+    clear<0>();
+    clear<1>();
+    if constexpr (kRowTiles == 2) {
+      clear<2>();
+      clear<3>();
+    }
+  } else {
+    load<0>(from, row_bytes);
+    load<1>(from + 16, row_bytes);
+    if constexpr (kRowTiles == 2) {
+      load<2>(from + next, row_bytes);
+      load<3>(from + next + 16, row_bytes);
+    }
+  }
+  const float* a = p.a;
+  const float* b = p.b;
+  for (int step = 0; step < p.steps; ++step) {
+    load<4>(a, p.a_row_bytes);
+    load<6>(b, row_bytes);
+    load<7>(b + 16, row_bytes);
+    multiply_tiles<0, 4, 6>();
+    multiply_tiles<1, 4, 7>();
+    if constexpr (kRowTiles == 2) {
+      load<5>(a + 16 * p.a_row_bytes / static_cast<ptrdiff_t>(sizeof(float)), p.a_row_bytes);
+      multiply_tiles<2, 5, 6>();
+      multiply_tiles<3, 5, 7>();
+    }
+    a += p.a_step;
+    b += next;
+  }
+  store<0>(c, row_bytes);
+  store<1>(c + 16, row_bytes);
+  if constexpr (kRowTiles == 2) {
+    store<2>(c + next, row_bytes);
+    store<3>(c + next + 16, row_bytes);
+  }
+}
+
+// The same for `rows` of them, a multiple of 16, and all lanes. All tiles have their whole shape; `from` may
+// be c.
+inline void multiply(Product p, const float* from, float* c, int rows) {
+  const float* const b = p.b;
+  const auto place = [&p](auto* first, int r, int lane) {
+    return first == nullptr ? nullptr : first + static_cast<ptrdiff_t>(r) * p.lanes + lane;
+  };
+  for (int r = 0; r < rows; r += 32) {
+    for (int lane = 0; lane < p.lanes; lane += 32) {
+      p.b = b + lane;
+      if (r + 16 < rows) {
+        multiply_rows<2>(p, place(from, r, lane), place(c, r, lane));
+      } else {
+        multiply_rows<1>(p, place(from, r, lane), place(c, r, lane));
+      }
+    }
+    p.a += 32 * p.a_row_bytes / static_cast<ptrdiff_t>(sizeof(float));
+  }
+}
 
 #endif
 

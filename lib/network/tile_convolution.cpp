@@ -183,10 +183,10 @@ class TileConvolution {
   HWY_INLINE void add(const Strip* strips, int row, ptrdiff_t at, const std::uint16_t* cells) const {
     amx::load<kWeights>(cells, kTile * 2 * sizeof(std::uint16_t));
     amx::load<kPixels>(strips[0].taps[row] + at, pixel_bytes_);
-    amx::multiply<kWhich, kPixels, kWeights>();
+    amx::multiply_tiles<kWhich, kPixels, kWeights>();
     if constexpr (kStrips > 1) {
       amx::load<kPixels>(strips[1].taps[row] + at, pixel_bytes_);
-      amx::multiply<3 + kWhich, kPixels, kWeights>();
+      amx::multiply_tiles<3 + kWhich, kPixels, kWeights>();
     }
   }
 

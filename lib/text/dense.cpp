@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "attention/attention_kernels-inl.h"
+#include "core/amx-inl.h"
+#include "core/cpu_features.h"
 #include "core/rounding.h"
 #include "hwy/highway.h"
 #include "text/dense.h"
@@ -173,8 +175,32 @@ void multiply_all(const DensePass& p, float* sums) {
   multiply_all<kernels::FloatProduct>(p, sums);
 }
 
+constexpr int kTile = 16;  // rows, and cells
+
+// Rows that are whole tiles, all of their cells; returns how many.
+int multiply_in_tiles(const DensePass& p, float* sums) {
+#if NONLOCAL_AMX
+  namespace amx = nonlocal::amx::HWY_NAMESPACE;
+  const int rows = p.in.rows / kTile * kTile;
+  if (p.has_tiles && rows > 0) {
+    const amx::Shapes shapes;
+    const ptrdiff_t row_bytes = p.in.stride * static_cast<ptrdiff_t>(sizeof(float));
+    amx::multiply({p.in.row(0), row_bytes, kTile, p.panel, kBlock, p.cells / kTile}, nullptr, sums, rows);
+    return rows;
+  }
+#endif
+  static_cast<void>(p);
+  static_cast<void>(sums);
+  return 0;
+}
+
 void run_dense(const DensePass& p, float* sums) {
-  multiply_all(p, sums);
+  const int in_tiles = multiply_in_tiles(p, sums);
+  if (in_tiles < p.in.rows) {
+    DensePass rest = p;
+    rest.in = {p.in.row(in_tiles), p.in.rows - in_tiles, p.in.columns, p.in.stride};
+    multiply_all(rest, sums + static_cast<ptrdiff_t>(in_tiles) * kBlock);
+  }
   for (int r = 0; r < p.in.rows; ++r) {
     finish_row(p, sums + static_cast<ptrdiff_t>(r) * kBlock, p.out.row(r));
   }
@@ -216,7 +242,7 @@ void normalise_row(const float* in, int columns, const float* weight, const floa
 }
 
 RowKernels instruction_set_row_kernels() {
-  return {kBlock, &run_dense, &normalise_row, &kernels::pack_pairs};
+  return {kBlock, NONLOCAL_AMX && has_tiles(), &run_dense, &normalise_row, &kernels::pack_pairs};
 }
 
 }  // namespace nonlocal::text::HWY_NAMESPACE
@@ -245,6 +271,7 @@ Dense::Dense(const LinearLayer& layer, bool is_bfloat16, Activation activation)
       cells_(is_bfloat16 ? ceil_divide(inputs_, 2) : inputs_),
       panels_(ceil_divide(outputs_, kernels_.block)),
       is_bfloat16_(is_bfloat16),
+      has_tiles_(kernels_.has_tiles && is_bfloat16 && cells_ % 16 == 0),
       activation_(activation) {
   const auto block = static_cast<std::size_t>(kernels_.block);
   weight_.allocate(static_cast<std::size_t>(panels_) * static_cast<std::size_t>(cells_) * block);
@@ -280,6 +307,7 @@ void Dense::run(int task, const ConstMatrix& in, const Matrix& out, bool is_adde
                   .cells = cells_,
                   .outputs = outputs,
                   .is_bfloat16 = is_bfloat16_,
+                  .has_tiles = has_tiles_,
                   .activation = activation_,
                   .is_added = is_added,
                   .in = {in.row(first), rows, in.columns, in.stride},

@@ -29,6 +29,7 @@ struct DensePass {
   int cells;           // of a row of the input
   int outputs;         // of the panel, at most a block
   bool is_bfloat16;
+  bool has_tiles;  // the products of whole tiles of rows are made in tiles
   Activation activation;
   bool is_added;  // to what the output has
   ConstMatrix in;
@@ -37,6 +38,7 @@ struct DensePass {
 
 struct RowKernels {
   int block;  // outputs of a panel
+  bool has_tiles;
   void (*dense)(const DensePass& pass, float* scratch);
   // out = (in - mean) / sqrt(variance + epsilon) * weight + bias; it may be in.
   void (*normalise)(const float* in, int columns, const float* weight, const float* bias, float epsilon,
@@ -70,6 +72,7 @@ class Dense {
   RowKernels kernels_;
   int inputs_, outputs_, cells_, panels_;
   bool is_bfloat16_;
+  bool has_tiles_;
   Activation activation_;
   AlignedBuffer<float> weight_;  // [panels][cells][block]
   AlignedBuffer<float> bias_;    // [panels][block]

@@ -102,7 +102,9 @@ TEST(MultiHeadAttention, IsTheFormula) {
     for (const bool has_bias : {true, false}) {
       for (MultiHead& m :
            std::vector{MultiHead(1, 1, 1, 1, 1, has_bias), MultiHead(53, 90, 3, 7, 20, has_bias),
-                       MultiHead(130, 7, 2, 16, 33, has_bias)}) {
+                       MultiHead(130, 7, 2, 16, 33, has_bias),
+                       // Whole tiles of products, and outputs beyond them.
+                       MultiHead(130, 90, 2, 15, 32, has_bias), MultiHead(70, 40, 3, 20, 64, has_bias)}) {
         const std::vector<float> expected = m.expected();
         EXPECT_LT(relative_error(m.run(AttentionPrecision::kFloat32), expected), 1e-4) << name;
         if (is_supported(AttentionPrecision::kBfloat16)) {
