@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "float_planes.h"
 #include "forced_instruction_set.h"
 #include "image.h"
 #include "model/safetensors.h"
@@ -82,6 +83,7 @@ namespace nonlocal {
 namespace {
 
 namespace fs = std::filesystem;
+using testing::Floats;
 using testing::Image;
 
 const std::string kFolder = PARITY_FOLDER "/";
@@ -104,27 +106,6 @@ std::vector<std::string> fixtures() {
   }
   return names;
 }
-
-// Planes of floats, one after another.
-struct Floats {
-  Floats(int channels, int width, int height)
-      : channels(channels),
-        width(width),
-        height(height),
-        values(static_cast<std::size_t>(channels) * width * height) {}
-
-  template <typename PlaneType>
-  [[nodiscard]] std::vector<PlaneType> planes() {
-    std::vector<PlaneType> all;
-    for (int c = 0; c < channels; ++c) {
-      all.push_back({values.data() + static_cast<std::size_t>(c) * width * height, width, height, width});
-    }
-    return all;
-  }
-
-  int channels, width, height;
-  std::vector<float> values;
-};
 
 Floats run(Network& network, Floats& in, const NetworkParameters& parameters = {}) {
   Floats out(network.output_channels(), network.output_size(in.width), network.output_size(in.height));

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "float_planes.h"
 #include "forced_instruction_set.h"
 #include "network_file.h"
 #include "nonlocal/network.h"
@@ -24,6 +25,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
+using testing::Floats;
 using Tensors = std::vector<model::NamedTensor>;
 
 float rounded(float value) {
@@ -34,30 +36,9 @@ float rounded(float value) {
   return value;
 }
 
-struct Planes {
-  Planes(int count, int columns, int rows)
-      : channels(count),
-        width(columns),
-        height(rows),
-        values(static_cast<std::size_t>(count) * columns * rows) {}
-  [[nodiscard]] float at(int c, int x, int y) const {
-    return values[(static_cast<std::size_t>(c) * height + y) * width + x];
-  }
-  template <typename PlaneType>
-  std::vector<PlaneType> views() {
-    std::vector<PlaneType> all;
-    for (int c = 0; c < channels; ++c) {
-      all.push_back({values.data() + static_cast<std::size_t>(c) * width * height, width, height, width});
-    }
-    return all;
-  }
-  int channels, width, height;
-  std::vector<float> values;
-};
-
 // Values that bfloat16 has.
-Planes random_planes(int channels, int width, int height) {
-  Planes planes(channels, width, height);
+Floats random_planes(int channels, int width, int height) {
+  Floats planes(channels, width, height);
   std::mt19937 random(7);
   std::uniform_real_distribution<float> value(-1, 1);
   std::generate(planes.values.begin(), planes.values.end(), [&] { return rounded(value(random)); });
@@ -80,14 +61,14 @@ class TileConvolution : public ::testing::Test {
   void write(int channels, const json& layers, const Tensors& tensors) const {
     testing::write_network(path(), {{"input", {{"channels", channels}}}, {"layers", layers}}, tensors);
   }
-  [[nodiscard]] Planes run(Planes& in, NetworkPrecision precision = NetworkPrecision::kBfloat16) const {
+  [[nodiscard]] Floats run(Floats& in, NetworkPrecision precision = NetworkPrecision::kBfloat16) const {
     Network network(path(), precision);
-    Planes out(network.output_channels(), network.output_size(in.width), network.output_size(in.height));
-    network.run(in.views<ConstFloatPlane>(), out.views<FloatPlane>(), {.condition = {}, .threads = 2});
+    Floats out(network.output_channels(), network.output_size(in.width), network.output_size(in.height));
+    network.run(in.planes<ConstFloatPlane>(), out.planes<FloatPlane>(), {.condition = {}, .threads = 2});
     return out;
   }
   // In tiles, where there are any, and without.
-  void expect_alike(Planes& in) const {
+  void expect_alike(Floats& in) const {
     const std::vector<float> found = run(in).values;
     const testing::ForcedInstructionSet without(plain_set());
     EXPECT_LT(testing::relative_error(found, run(in).values), 1e-2);
@@ -107,7 +88,7 @@ struct Shape {
 };
 
 // Zeros beyond the frame.
-double plain_sum(const Planes& in, const model::NamedTensor& weight, const Shape& s, int channel, int x,
+double plain_sum(const Floats& in, const model::NamedTensor& weight, const Shape& s, int channel, int x,
                  int y) {
   double sum = 0;
   for (int c = 0; c < s.in; ++c) {
@@ -148,8 +129,8 @@ TEST_F(TileConvolution, EveryShapeIsThePlainSum) {
     }
     write(s.in, json::array({layer}), tensors);
     for (const auto& [width, height] : std::vector<std::pair<int, int>>{{54, 6}, {10, 4}}) {
-      Planes in = random_planes(s.in, width, height);
-      const Planes out = run(in);
+      Floats in = random_planes(s.in, width, height);
+      const Floats out = run(in);
       double most = 0;
       for (int c = 0; c < s.out; ++c) {
         for (int y = 0; y < out.height; ++y) {
@@ -179,7 +160,7 @@ TEST_F(TileConvolution, WhatFollowsIsAsWithout) {
         layers.push_back(is_sum_first ? clip : sum);
         layers.push_back(testing::add_convolution("c", channels, 3, 1, tensors));
         write(3, layers, tensors);
-        Planes in = random_planes(3, 45, 23);
+        Floats in = random_planes(3, 45, 23);
         SCOPED_TRACE(std::to_string(channels) + activation + (is_sum_first ? ", sum first" : ""));
         expect_alike(in);
       }
@@ -194,7 +175,7 @@ TEST_F(TileConvolution, NegativeInfinityIsClipped) {
     std::fill(tensors[0].values.begin(), tensors[0].values.end(), -3e38F);
     layers.push_back({{"name", "clip"}, {"type", activation}});
     write(1, layers, tensors);
-    Planes in(1, 20, 3);
+    Floats in(1, 20, 3);
     std::fill(in.values.begin(), in.values.end(), 3.0F);
     const bool is_relu = std::string(activation) == "relu";
     for (const float value : run(in).values) {
@@ -211,7 +192,7 @@ TEST_F(TileConvolution, ShuffledChannelsAreWhereTheyBelong) {
     layers.push_back({{"name", "shuffle"}, {"type", "pixel_shuffle"}, {"factor", 2}});
     layers.push_back(testing::add_convolution("b", channels, 3, 1, tensors));
     write(2, layers, tensors);
-    Planes in = random_planes(2, 33, 9);
+    Floats in = random_planes(2, 33, 9);
     EXPECT_LT(testing::relative_error(run(in).values, run(in, NetworkPrecision::kFloat32).values), 2e-2)
         << channels;
   }
