@@ -127,7 +127,10 @@ static GType gst_self_attention_precision_get_type() {
   static const std::array<GEnumValue, 4> values = {{
       {PRECISION_AUTO, "Automatic: bfloat16 where the CPU multiplies faster in it, else float32", "auto"},
       {PRECISION_F32, "32-bit floating point", "f32"},
-      {PRECISION_BF16, "16-bit brain floating point: about twice as fast, but not on Intel's without AMX; CPUs with AVX512_BF16", "bf16"},
+      {PRECISION_BF16,
+       "16-bit brain floating point: about twice as fast, but not on Intel's without AMX; CPUs with "
+       "AVX512_BF16",
+       "bf16"},
       {},
   }};
   static const GType type = g_enum_register_static("GstSelfAttentionPrecision", values.data());

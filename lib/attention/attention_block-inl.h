@@ -458,9 +458,9 @@ class Block {
     for (int row = pairs; row < tiles * kTile; ++row) {
       fill_row(s_.score + row * kBlock, 0);
     }
-    const ptrdiff_t rows = value_rows(plan_);
-    multiply_averages(call_.packed_value + (head_ * value_pairs(plan_) + run.key / 2) * rows, s_.score, tiles,
-                      s_.factor, out_, value_rows(plan_));
+    const int rows = value_rows(plan_);
+    const ptrdiff_t pair = static_cast<ptrdiff_t>(head_) * value_pairs(plan_) + run.key / 2;
+    multiply_averages(call_.packed_value + pair * rows, s_.score, tiles, s_.factor, out_, rows);
   }
 
   const Call& call_;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "core/cpu_features.h"
 #include "nonlocal/attention.h"
 
 namespace nonlocal::attention {
@@ -63,9 +64,6 @@ struct Plan {
 
 // Sums of products of keys and values are made in chunks, at most.
 inline constexpr int kMostChunks = 8;
-
-// A tile has 16 rows of 16 cells.
-inline constexpr int kTile = 16;
 
 // Rows of lanes of a block's queries: as floats, and as cells.
 int query_rows(const Plan& plan);

@@ -255,9 +255,8 @@ bool has_bfloat16() {
 }
 
 Kernels instruction_set_kernels() {
-  const bool has_tiles_here = has_bfloat16() && has_tiles();
-  return {kBlock,          has_bfloat16(), has_tiles_here, &prepare_keys,
-          &sum_key_values, &add_chunks,    &attend,        &lay_out_bias};
+  return {kBlock,          has_bfloat16(), has_tiles(), &prepare_keys,
+          &sum_key_values, &add_chunks,    &attend,     &lay_out_bias};
 }
 
 }  // namespace nonlocal::attention::HWY_NAMESPACE

@@ -47,9 +47,7 @@ void run_linear(const LinearPass& p, int first_row, float* in_lanes, float* out_
   lanes_to_rows(out_lanes, p.outputs, out_rows);
 }
 
-LinearKernels instruction_set_linear_kernels() {
-  return {kBlock, NONLOCAL_AMX && has_tiles(), &pack_pairs, &run_linear};
-}
+LinearKernels instruction_set_linear_kernels() { return {kBlock, has_tiles(), &pack_pairs, &run_linear}; }
 
 }  // namespace nonlocal::attention::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

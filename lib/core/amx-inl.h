@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/cpu_features.h"
 #include "hwy/highway.h"
 
 #undef NONLOCAL_AMX
@@ -89,7 +90,7 @@ struct Product {
 template <int kRowTiles>
 HWY_INLINE void multiply_rows(const Product& p, const float* from, float* c) {
   const ptrdiff_t row_bytes = p.lanes * static_cast<ptrdiff_t>(sizeof(float));
-  const ptrdiff_t next = ptrdiff_t{16} * p.lanes;
+  const ptrdiff_t next = ptrdiff_t{kTile} * p.lanes;
   if (from == nullptr) {
     clear<0>();
     clear<1>();
@@ -99,10 +100,10 @@ HWY_INLINE void multiply_rows(const Product& p, const float* from, float* c) {
     }
   } else {
     load<0>(from, row_bytes);
-    load<1>(from + 16, row_bytes);
+    load<1>(from + kTile, row_bytes);
     if constexpr (kRowTiles == 2) {
       load<2>(from + next, row_bytes);
-      load<3>(from + next + 16, row_bytes);
+      load<3>(from + next + kTile, row_bytes);
     }
   }
   const float* a = p.a;
@@ -110,11 +111,11 @@ HWY_INLINE void multiply_rows(const Product& p, const float* from, float* c) {
   for (int step = 0; step < p.steps; ++step) {
     load<4>(a, p.a_row_bytes);
     load<6>(b, row_bytes);
-    load<7>(b + 16, row_bytes);
+    load<7>(b + kTile, row_bytes);
     multiply_tiles<0, 4, 6>();
     multiply_tiles<1, 4, 7>();
     if constexpr (kRowTiles == 2) {
-      load<5>(a + 16 * p.a_row_bytes / static_cast<ptrdiff_t>(sizeof(float)), p.a_row_bytes);
+      load<5>(a + kTile * p.a_row_bytes / static_cast<ptrdiff_t>(sizeof(float)), p.a_row_bytes);
       multiply_tiles<2, 5, 6>();
       multiply_tiles<3, 5, 7>();
     }
@@ -122,10 +123,10 @@ HWY_INLINE void multiply_rows(const Product& p, const float* from, float* c) {
     b += next;
   }
   store<0>(c, row_bytes);
-  store<1>(c + 16, row_bytes);
+  store<1>(c + kTile, row_bytes);
   if constexpr (kRowTiles == 2) {
     store<2>(c + next, row_bytes);
-    store<3>(c + next + 16, row_bytes);
+    store<3>(c + next + kTile, row_bytes);
   }
 }
 
@@ -136,16 +137,16 @@ inline void multiply(Product p, const float* from, float* c, int rows) {
   const auto place = [&p](auto* first, int r, int lane) {
     return first == nullptr ? nullptr : first + static_cast<ptrdiff_t>(r) * p.lanes + lane;
   };
-  for (int r = 0; r < rows; r += 32) {
-    for (int lane = 0; lane < p.lanes; lane += 32) {
+  for (int r = 0; r < rows; r += 2 * kTile) {
+    for (int lane = 0; lane < p.lanes; lane += 2 * kTile) {
       p.b = b + lane;
-      if (r + 16 < rows) {
+      if (r + kTile < rows) {
         multiply_rows<2>(p, place(from, r, lane), place(c, r, lane));
       } else {
         multiply_rows<1>(p, place(from, r, lane), place(c, r, lane));
       }
     }
-    p.a += 32 * p.a_row_bytes / static_cast<ptrdiff_t>(sizeof(float));
+    p.a += 2 * kTile * p.a_row_bytes / static_cast<ptrdiff_t>(sizeof(float));
   }
 }
 

@@ -3,6 +3,9 @@
 
 namespace nonlocal {
 
+// Rows of a tile, and numbers of 32 bits in each: sums, or cells of two bfloat16.
+inline constexpr int kTile = 16;
+
 // Whether products of bfloat16 are made in tiles of 16 x 16 sums (Intel's AMX): the CPU has them, the system
 // lends them to this process, and the instruction set in use is one with them. oneDNN finds that out, so that
 // its ONEDNN_MAX_CPU_ISA limits both.

@@ -19,7 +19,6 @@
 #define NONLOCAL_TILE_CONVOLUTION_ONCE
 namespace nonlocal::network {
 
-constexpr int kTile = 16;
 constexpr int kMostKernel = 7;
 
 // One convolution of a part of the plane.
@@ -328,8 +327,8 @@ bool is_clip(const Activation& a) {
 }  // namespace
 
 TileWeights::TileWeights(const Op& op, int in_channels, int in_pitch, int out_pitch)
-    : step(op.kernel * in_pitch / pieces(op.kernel * in_pitch)),
-      steps(pieces(op.kernel * in_pitch)),
+    : steps(pieces(op.kernel * in_pitch)),
+      step(op.kernel * in_pitch / steps),
       out_tiles(ceil_divide(out_pitch, kTile)) {
   const auto row = static_cast<std::size_t>(op.kernel) * static_cast<std::size_t>(in_pitch);  // values
   cells.allocate(static_cast<std::size_t>(out_tiles) * kTile * static_cast<std::size_t>(op.kernel) * row);

@@ -15,8 +15,8 @@ namespace nonlocal::network {
 struct TileWeights {
   TileWeights(const Op& op, int in_channels, int in_pitch, int out_pitch);
 
-  int step;                            // values, even, at most 32
   int steps;                           // of a row of taps
+  int step;                            // values, even, at most 32
   int out_tiles;                       // of 16 channels
   AlignedBuffer<std::uint16_t> cells;  // [out_tiles][kernel rows][steps][step / 2][16][2]
   AlignedBuffer<float> bias;           // [out_tiles][16 rows][16], all rows alike

@@ -175,8 +175,6 @@ void multiply_all(const DensePass& p, float* sums) {
   multiply_all<kernels::FloatProduct>(p, sums);
 }
 
-constexpr int kTile = 16;  // rows, and cells
-
 // Rows that are whole tiles, all of their cells; returns how many.
 int multiply_in_tiles(const DensePass& p, float* sums) {
 #if NONLOCAL_AMX
@@ -242,7 +240,7 @@ void normalise_row(const float* in, int columns, const float* weight, const floa
 }
 
 RowKernels instruction_set_row_kernels() {
-  return {kBlock, NONLOCAL_AMX && has_tiles(), &run_dense, &normalise_row, &kernels::pack_pairs};
+  return {kBlock, has_tiles(), &run_dense, &normalise_row, &kernels::pack_pairs};
 }
 
 }  // namespace nonlocal::text::HWY_NAMESPACE
@@ -271,7 +269,7 @@ Dense::Dense(const LinearLayer& layer, bool is_bfloat16, Activation activation)
       cells_(is_bfloat16 ? ceil_divide(inputs_, 2) : inputs_),
       panels_(ceil_divide(outputs_, kernels_.block)),
       is_bfloat16_(is_bfloat16),
-      has_tiles_(kernels_.has_tiles && is_bfloat16 && cells_ % 16 == 0),
+      has_tiles_(kernels_.has_tiles && is_bfloat16 && cells_ % kTile == 0),
       activation_(activation) {
   const auto block = static_cast<std::size_t>(kernels_.block);
   weight_.allocate(static_cast<std::size_t>(panels_) * static_cast<std::size_t>(cells_) * block);
