@@ -49,26 +49,26 @@ HWY_INLINE void prelu(const Op& op, const StepPlace& place) {
   });
 }
 
-template <typename Value>
-HWY_INLINE void add(const StepPlace& place, int channels) {
-  each_position<Value>(place, [&](int x, int y, Value* HWY_RESTRICT to) HWY_ATTR {
-    const auto* HWY_RESTRICT a = values<Value>(place.inputs[0], x, y);
-    const auto* HWY_RESTRICT b = values<Value>(place.inputs[1], x, y);
-    for (int c = 0; c < channels; ++c) {
-      to[c] = Value(float(a[c]) + float(b[c]));
+// combine(a, b) of each two values. Rows whose channels lie alike are one run of values: what fills up is
+// zero in both, and so are its sum and product.
+template <typename Value, typename Combine>
+HWY_INLINE void combine_values(const StepPlace& place, int channels, const Combine& combine) {
+  const TensorView& first = place.inputs[0];
+  const TensorView& second = place.inputs[1];
+  const bool is_run = first.pitch == place.out.pitch && second.pitch == place.out.pitch;
+  const int step = is_run ? place.part.width() : 1;
+  const int count = is_run ? step * place.out.pitch : channels;
+  for (int y = place.part.y0; y < place.part.y1; ++y) {
+    for (int x = place.part.x0; x < place.part.x1; x += step) {
+      const auto* HWY_RESTRICT a = values<Value>(first, x, y);
+      const auto* HWY_RESTRICT b = values<Value>(second, x, y);
+      auto* HWY_RESTRICT to = values<Value>(place.out, x, y);
+      for (int i = 0; i < count; ++i) {
+        to[i] = Value(combine(float(a[i]), float(b[i])));
+      }
+      std::fill(to + count, to + (is_run ? count : place.out.pitch), Value{});
     }
-  });
-}
-
-template <typename Value>
-HWY_INLINE void multiply(const StepPlace& place, int channels) {
-  each_position<Value>(place, [&](int x, int y, Value* HWY_RESTRICT to) HWY_ATTR {
-    const auto* HWY_RESTRICT a = values<Value>(place.inputs[0], x, y);
-    const auto* HWY_RESTRICT b = values<Value>(place.inputs[1], x, y);
-    for (int c = 0; c < channels; ++c) {
-      to[c] = Value(float(a[c]) * float(b[c]));
-    }
-  });
+  }
 }
 
 template <typename Value>
@@ -272,9 +272,9 @@ HWY_INLINE void calculate(const Op& op, const StepPlace& place, const float* con
     case OpKind::kPrelu:
       return prelu<Value>(op, place);
     case OpKind::kAdd:
-      return add<Value>(place, op.channels);
+      return combine_values<Value>(place, op.channels, [](float a, float b) HWY_ATTR { return a + b; });
     case OpKind::kMultiply:
-      return multiply<Value>(place, op.channels);
+      return combine_values<Value>(place, op.channels, [](float a, float b) HWY_ATTR { return a * b; });
     case OpKind::kConcatenate:
       return concatenate<Value>(place, condition);
     case OpKind::kNearest:

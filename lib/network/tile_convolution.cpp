@@ -50,14 +50,13 @@ namespace nonlocal::network::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 namespace amx = nonlocal::amx::HWY_NAMESPACE;
 
-// Tiles 0 to 5 are sums.
-constexpr int kPixels = 6;
-constexpr int kWeights = 7;
+// Tiles 0 to 2 are sums. See kMostTiles.
+constexpr int kPixels = 3;
+constexpr int kWeights = 4;
+static_assert(kWeights < amx::kMostTiles);
 
-// 16 pixels of a row of the output, and where the taps of each kernel's row lie for them.
+// Where the taps of each kernel's row lie for 16 pixels of a row of the output.
 struct Strip {
-  int x;
-  int count;  // of its pixels that are in the part
   const std::uint16_t* taps[kMostKernel];
 };
 
@@ -74,32 +73,25 @@ class TileConvolution {
     for (int y = part.y0; y < part.y1; ++y) {
       first_row_ = std::max(0, job_.needed.y0 - (y * job_.stride - job_.padding));
       end_row_ = std::min(job_.kernel, job_.needed.y1 - (y * job_.stride - job_.padding));
-      int x = part.x0;
-      for (; x + 2 * kTile <= part.x1; x += 2 * kTile) {
-        const Strip strips[2] = {strip_at(x, y, 0), strip_at(x + kTile, y, 1)};
-        run_strips<2>(strips, y);
-      }
-      for (; x < part.x1; x += kTile) {
-        const Strip strips[1] = {strip_at(x, y, 0)};
-        run_strips<1>(strips, y);
+      for (int x = part.x0; x < part.x1; x += kTile) {
+        run_strip(x, y);
       }
     }
+    write_pending();
   }
 
  private:
-  Strip strip_at(int x, int y, int number) {
+  Strip strip_at(int x, int y) const {
     const Rect& needed = job_.needed;
-    Strip strip{x, std::min(kTile, job_.part.x1 - x), {}};
+    Strip strip{};
     const int first = x * job_.stride - job_.padding;
     const int end = first + (kTile - 1) * job_.stride + job_.kernel;
     const bool is_inside = first >= needed.x0 && end <= needed.x1;
     for (int row = first_row_; row < end_row_; ++row) {
       const int in_y = y * job_.stride - job_.padding + row;
-      strip.taps[row] = is_inside
-                            ? reinterpret_cast<const std::uint16_t*>(job_.in.at(first, in_y))
-                            : bordered(first, end, in_y,
-                                       scratch_ + (static_cast<std::size_t>(number) * job_.kernel + row) *
-                                                      job_.strip_values());
+      strip.taps[row] = is_inside ? reinterpret_cast<const std::uint16_t*>(job_.in.at(first, in_y))
+                                  : bordered(first, end, in_y,
+                                             scratch_ + static_cast<std::size_t>(row) * job_.strip_values());
     }
     return strip;
   }
@@ -117,47 +109,60 @@ class TileConvolution {
     return to;
   }
 
-  template <int kStrips>
-  void run_strips(const Strip* strips, int y) {
+  void run_strip(int x, int y) {
+    const Strip strip = strip_at(x, y);
     int tile = 0;
     const int tiles = job_.weights.out_tiles;
     for (; tile + 3 <= tiles && tile + 4 != tiles; tile += 3) {
-      run_tiles<kStrips, 3>(strips, y, tile);
+      run_tiles<3>(strip, x, y, tile);
     }
     for (; tile + 2 <= tiles; tile += 2) {
-      run_tiles<kStrips, 2>(strips, y, tile);
+      run_tiles<2>(strip, x, y, tile);
     }
     if (tile < tiles) {
-      run_tiles<kStrips, 1>(strips, y, tile);
+      run_tiles<1>(strip, x, y, tile);
     }
   }
 
-  // Sums of kTiles x 16 channels for the strips' pixels.
-  template <int kStrips, int kTiles>
-  void run_tiles(const Strip* strips, int y, int tile) {
+  template <int kTiles>
+  void run_tiles(const Strip& strip, int x, int y, int tile) {
+    multiply<kTiles>(strip, tile);
+    write_pending();
+    store<kTiles>();
+    pending_ = {.tiles = kTiles, .x = x, .y = y, .tile = tile};
+  }
+
+  // Sums of kTiles x 16 channels for the strip's pixels. What the loops need is copied: for all that the
+  // compiler knows the assembler writes to members.
+  template <int kTiles>
+  HWY_INLINE void multiply(const Strip& strip, int tile) const {
     const TileWeights& w = job_.weights;
-    begin<kStrips, kTiles>(w.bias.data() + static_cast<ptrdiff_t>(tile) * kTile * kTile);
-    const ptrdiff_t piece = static_cast<ptrdiff_t>(w.step) * kTile;
-    const ptrdiff_t row_cells = w.steps * piece;
-    const ptrdiff_t tile_cells = job_.kernel * row_cells;
-    for (int row = first_row_; row < end_row_; ++row) {
-      const std::uint16_t* cells = w.cells.data() + tile * tile_cells + row * row_cells;
-      for (int step = 0; step < w.steps; ++step, cells += piece) {
-        const ptrdiff_t at = static_cast<ptrdiff_t>(step) * w.step;
-        add<kStrips, kTiles, 0>(strips, row, at, cells);
+    load_bias<kTiles>(w.bias.data() + static_cast<ptrdiff_t>(tile) * kTile * kTile);
+    const ptrdiff_t step = w.step;
+    const ptrdiff_t last = w.row_values - step;
+    const ptrdiff_t pixel_bytes = pixel_bytes_;
+    const int steps = w.steps;
+    const int end_row = end_row_;
+    const ptrdiff_t piece = step * kTile;
+    const ptrdiff_t tile_cells = job_.kernel * steps * piece;
+    const std::uint16_t* cells = w.cells.data() + tile * tile_cells + first_row_ * steps * piece;
+    for (int row = first_row_; row < end_row; ++row) {
+      const std::uint16_t* const taps = strip.taps[row];
+      for (int i = 0; i < steps; ++i, cells += piece) {
+        amx::load<kPixels>(taps + std::min(i * step, last), pixel_bytes);
+        add<0>(cells);
         if constexpr (kTiles > 1) {
-          add<kStrips, kTiles, 1>(strips, row, at, cells + tile_cells);
+          add<1>(cells + tile_cells);
         }
         if constexpr (kTiles > 2) {
-          add<kStrips, kTiles, 2>(strips, row, at, cells + 2 * tile_cells);
+          add<2>(cells + 2 * tile_cells);
         }
       }
     }
-    finish<kStrips, kTiles>(strips, y, tile);
   }
 
-  template <int kStrips, int kTiles>
-  HWY_INLINE void begin(const float* bias) const {
+  template <int kTiles>
+  static HWY_INLINE void load_bias(const float* bias) {
     constexpr ptrdiff_t kRow = kTile * sizeof(float);
     constexpr ptrdiff_t kNext = static_cast<ptrdiff_t>(kTile) * kTile;
     amx::load<0>(bias, kRow);
@@ -167,31 +172,16 @@ class TileConvolution {
     if constexpr (kTiles > 2) {
       amx::load<2>(bias + 2 * kNext, kRow);
     }
-    if constexpr (kStrips > 1) {
-      amx::load<3>(bias, kRow);
-      if constexpr (kTiles > 1) {
-        amx::load<4>(bias + kNext, kRow);
-      }
-      if constexpr (kTiles > 2) {
-        amx::load<5>(bias + 2 * kNext, kRow);
-      }
-    }
   }
 
-  template <int kStrips, int kTiles, int kWhich>
-  HWY_INLINE void add(const Strip* strips, int row, ptrdiff_t at, const std::uint16_t* cells) const {
+  template <int kWhich>
+  static HWY_INLINE void add(const std::uint16_t* cells) {
     amx::load<kWeights>(cells, kTile * 2 * sizeof(std::uint16_t));
-    amx::load<kPixels>(strips[0].taps[row] + at, pixel_bytes_);
     amx::multiply_tiles<kWhich, kPixels, kWeights>();
-    if constexpr (kStrips > 1) {
-      amx::load<kPixels>(strips[1].taps[row] + at, pixel_bytes_);
-      amx::multiply_tiles<3 + kWhich, kPixels, kWeights>();
-    }
   }
 
-  // All tiles are stored before the first is read: what has just been stored is not there at once.
-  template <int kStrips, int kTiles>
-  HWY_INLINE void finish(const Strip* strips, int y, int tile) {
+  template <int kTiles>
+  HWY_INLINE void store() {
     constexpr ptrdiff_t kRow = kTile * sizeof(float);
     amx::store<0>(sums_[0], kRow);
     if constexpr (kTiles > 1) {
@@ -200,29 +190,21 @@ class TileConvolution {
     if constexpr (kTiles > 2) {
       amx::store<2>(sums_[2], kRow);
     }
-    if constexpr (kStrips > 1) {
-      amx::store<3>(sums_[3], kRow);
-      if constexpr (kTiles > 1) {
-        amx::store<4>(sums_[4], kRow);
-      }
-      if constexpr (kTiles > 2) {
-        amx::store<5>(sums_[5], kRow);
-      }
-    }
-    for (int strip = 0; strip < kStrips; ++strip) {
-      for (int i = 0; i < kTiles; ++i) {
-        write(sums_[3 * strip + i], strips[strip], y, tile + i);
-      }
-    }
   }
 
-  void write(const float* sums, const Strip& strip, int y, int tile) const {
+  // What was stored last, after the next products: it can be read only when it has left the store buffer.
+  void write_pending() {
+    for (int i = 0; i < pending_.tiles; ++i) {
+      write(sums_[i], pending_.x, pending_.y, pending_.tile + i);
+    }
+    pending_.tiles = 0;
+  }
+
+  void write(const float* sums, int x, int y, int tile) const {
     if (job_.adds) {
-      job_.out.is_wide ? write_as<true, true>(sums, strip, y, tile)
-                       : write_as<true, false>(sums, strip, y, tile);
+      job_.out.is_wide ? write_as<true, true>(sums, x, y, tile) : write_as<true, false>(sums, x, y, tile);
     } else {
-      job_.out.is_wide ? write_as<false, true>(sums, strip, y, tile)
-                       : write_as<false, false>(sums, strip, y, tile);
+      job_.out.is_wide ? write_as<false, true>(sums, x, y, tile) : write_as<false, false>(sums, x, y, tile);
     }
   }
 
@@ -230,30 +212,32 @@ class TileConvolution {
   using V = hn::Vec<Floats>;
   static constexpr Floats kFloats{};
 
-  // The sums of a strip's pixels, with what follows them.
+  // A strip's sums, with what follows them.
   template <bool kAdds, bool kIsWide>
-  HWY_INLINE void write_as(const float* sums, const Strip& strip, int y, int tile) const {
+  HWY_INLINE void write_as(const float* sums, int x, int y, int tile) const {
     const int channels = std::min(kTile, job_.out.pitch - tile * kTile);
     const auto mask = static_cast<__mmask16>((1u << channels) - 1);
     const auto step = static_cast<ptrdiff_t>(job_.out.position_bytes());
     const V slope = hn::Set(kFloats, job_.slope);
-    const auto is_kept = hn::Ne(slope, hn::Zero(kFloats));  // what is below 0: infinity times 0 is no number
-    std::byte* to = job_.out.at(strip.x, y) + static_cast<ptrdiff_t>(tile) * kTile * (kIsWide ? 4 : 2);
-    for (int i = 0; i < strip.count; ++i, to += step) {
-      V v = hn::Load(kFloats, sums + i * kTile);
+    const bool sums_first = job_.sums_first;
+    std::byte* to = job_.out.at(x, y) + static_cast<ptrdiff_t>(tile) * kTile * (kIsWide ? 4 : 2);
+    const float* const end = sums + std::min(kTile, job_.part.x1 - x) * kTile;
+    for (; sums != end; sums += kTile, to += step) {
+      V v = hn::Load(kFloats, sums);
       if constexpr (kAdds) {
         const V other = load_values<kIsWide>(to, mask);
-        v = job_.sums_first ? clipped(hn::Add(v, other), slope, is_kept)
-                            : hn::Add(clipped(v, slope, is_kept), other);
+        v = sums_first ? clipped(hn::Add(v, other), slope) : hn::Add(clipped(v, slope), other);
       } else {
-        v = clipped(v, slope, is_kept);
+        v = clipped(v, slope);
       }
       store_values<kIsWide>(v, mask, to);
     }
   }
 
-  static HWY_INLINE V clipped(V v, V slope, hn::Mask<Floats> is_kept) {
-    return hn::IfThenElse(hn::Gt(v, hn::Zero(kFloats)), v, hn::IfThenElseZero(is_kept, hn::Mul(v, slope)));
+  // Slopes are from 0 to 1; where it is 0, infinity times it would be no number.
+  static HWY_INLINE V clipped(V v, V slope) {
+    const auto is_kept = _mm512_cmp_ps_mask(slope.raw, _mm512_setzero_ps(), _CMP_NEQ_OQ);
+    return V{_mm512_max_ps(v.raw, _mm512_maskz_mul_ps(is_kept, v.raw, slope.raw))};
   }
 
   template <bool kIsWide>
@@ -281,10 +265,14 @@ class TileConvolution {
   const TileJob& job_;
   amx::Shapes shapes_;
   ptrdiff_t pixel_bytes_;
-  std::uint16_t* scratch_;  // two strips' taps
+  std::uint16_t* scratch_;  // a strip's taps
   int first_row_ = 0;       // of the kernel, that lie within the plane
   int end_row_ = 0;
-  HWY_ALIGN float sums_[6][kTile * kTile];
+  struct {
+    int tiles = 0;
+    int x, y, tile;
+  } pending_;
+  HWY_ALIGN float sums_[3][kTile * kTile];
 };
 
 void convolve_in_tiles(const TileJob& job, std::byte* scratch) { TileConvolution(job, scratch).run(); }
@@ -306,32 +294,20 @@ namespace {
 
 HWY_EXPORT(instruction_set_convolution);
 
-int pieces(int values) {
-  int count = ceil_divide(values, 2 * kTile);
-  while (values % (2 * count) != 0) {
-    ++count;
-  }
-  return count;
-}
-
-// Pieces that come out even are much shorter than 32 values for some numbers of channels, as for 34 or 62:
-// oneDNN's are better then.
-bool fills_tiles(int values) {
-  return values % 2 == 0 && pieces(values) <= ceil_divide(values, 2 * kTile) + 1;
-}
-
 bool is_clip(const Activation& a) {
-  return a.kind == ActivationKind::kRelu || a.kind == ActivationKind::kLeakyRelu;
+  return a.kind == ActivationKind::kRelu ||
+         (a.kind == ActivationKind::kLeakyRelu && a.slope >= 0 && a.slope <= 1);
 }
 
 }  // namespace
 
 TileWeights::TileWeights(const Op& op, int in_channels, int in_pitch, int out_pitch)
-    : steps(pieces(op.kernel * in_pitch)),
-      step(op.kernel * in_pitch / steps),
+    : row_values(op.kernel * in_pitch),
+      steps(ceil_divide(row_values, 2 * kTile)),
+      step(2 * ceil_divide(row_values, 2 * steps)),
       out_tiles(ceil_divide(out_pitch, kTile)) {
-  const auto row = static_cast<std::size_t>(op.kernel) * static_cast<std::size_t>(in_pitch);  // values
-  cells.allocate(static_cast<std::size_t>(out_tiles) * kTile * static_cast<std::size_t>(op.kernel) * row);
+  const auto row_cells = static_cast<std::size_t>(steps) * static_cast<std::size_t>(step) * kTile;
+  cells.allocate(static_cast<std::size_t>(out_tiles) * static_cast<std::size_t>(op.kernel) * row_cells);
   bias.allocate(static_cast<std::size_t>(out_tiles) * kTile * kTile);
   for (int o = 0; o < op.channels; ++o) {
     const auto tile = static_cast<std::size_t>(o / kTile);
@@ -342,13 +318,13 @@ TileWeights::TileWeights(const Op& op, int in_channels, int in_pitch, int out_pi
     }
     for (int c = 0; c < in_channels; ++c) {
       for (int y = 0; y < op.kernel; ++y) {
+        std::uint16_t* const row =
+            cells.data() +
+            (tile * static_cast<std::size_t>(op.kernel) + static_cast<std::size_t>(y)) * row_cells;
         for (int x = 0; x < op.kernel; ++x) {
           const int tap = ((o * in_channels + c) * op.kernel + y) * op.kernel + x;
-          const auto value = static_cast<std::size_t>(x * in_pitch + c);
-          const std::size_t pair =
-              (tile * static_cast<std::size_t>(op.kernel) + static_cast<std::size_t>(y)) * row / 2 +
-              value / 2;
-          cells.data()[(pair * kTile + lane) * 2 + value % 2] =
+          const auto value = static_cast<std::size_t>(cell_value(x * in_pitch + c));
+          row[(value / 2 * kTile + lane) * 2 + value % 2] =
               Bfloat16(op.weight[static_cast<std::size_t>(tap)]).bits;
         }
       }
@@ -356,10 +332,16 @@ TileWeights::TileWeights(const Op& op, int in_channels, int in_pitch, int out_pi
   }
 }
 
+// The last piece ends with the row, and begins within the piece before: what both have is in that one.
+int TileWeights::cell_value(int value) const {
+  const int piece = std::min(value / step, steps - 1);
+  return piece * step + value - std::min(piece * step, row_values - step);
+}
+
 bool is_tile_convolution(const Op& op, const StepPlace& place) {
   const auto is_known = [](const PostOp& post) { return post.is_sum || is_clip(post.activation); };
   return has_tiles() && !place.inputs[0].is_wide && op.groups == 1 && (op.dilation == 1 || op.kernel == 1) &&
-         op.kernel <= kMostKernel && fills_tiles(op.kernel * place.inputs[0].pitch) && op.posts.size() <= 2 &&
+         op.kernel <= kMostKernel && op.kernel * place.inputs[0].pitch % 2 == 0 && op.posts.size() <= 2 &&
          std::all_of(op.posts.begin(), op.posts.end(), is_known) &&
          (op.posts.size() < 2 || op.posts[0].is_sum != op.posts[1].is_sum);
 }
@@ -384,8 +366,7 @@ Step tile_convolution_step(const Op& op, const TileWeights& weights, const StepP
   }
   const bool copies = op.has_sum() && !sum_is_there;
   const TensorView other = copies ? place.inputs[1] : TensorView{};
-  const std::size_t bytes =
-      2 * static_cast<std::size_t>(op.kernel) * job.strip_values() * sizeof(std::uint16_t);
+  const std::size_t bytes = static_cast<std::size_t>(op.kernel) * job.strip_values() * sizeof(std::uint16_t);
   // The one of today's instruction set, whichever is forced later.
   const ConvolveInTiles convolve = HWY_DYNAMIC_DISPATCH(instruction_set_convolution)();
   return {bytes, [job, copies, other, convolve](std::byte* scratch) {

@@ -149,19 +149,24 @@ TEST_F(TileConvolution, EveryShapeIsThePlainSum) {
 // Activations and sums before and behind them, in bfloat16 between the layers.
 TEST_F(TileConvolution, WhatFollowsIsAsWithout) {
   for (const int channels : {8, 24, 48, 72}) {
-    for (const char* activation : {"relu", "leaky_relu", "gelu"}) {
+    for (const json& activation : std::vector<json>{{{"type", "relu"}},
+                                                    {{"type", "leaky_relu"}},
+                                                    {{"type", "leaky_relu"}, {"slope", 1.5}},
+                                                    {{"type", "leaky_relu"}, {"slope", -0.5}},
+                                                    {{"type", "gelu"}}}) {
       for (const bool is_sum_first : {true, false}) {
         Tensors tensors;
         json layers = json::array({testing::add_convolution("a", 3, channels, 3, tensors)});
         layers.push_back(testing::add_convolution("b", channels, channels, 3, tensors));
-        const json clip = {{"name", "clip"}, {"type", activation}};
+        json clip = activation;
+        clip["name"] = "clip";
         const json sum = {{"name", "sum"}, {"type", "add"}, {"inputs", {is_sum_first ? "b" : "clip", "a"}}};
         layers.push_back(is_sum_first ? sum : clip);
         layers.push_back(is_sum_first ? clip : sum);
         layers.push_back(testing::add_convolution("c", channels, 3, 1, tensors));
         write(3, layers, tensors);
         Floats in = random_planes(3, 45, 23);
-        SCOPED_TRACE(std::to_string(channels) + activation + (is_sum_first ? ", sum first" : ""));
+        SCOPED_TRACE(std::to_string(channels) + activation.dump() + (is_sum_first ? ", sum first" : ""));
         expect_alike(in);
       }
     }
