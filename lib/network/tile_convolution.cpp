@@ -55,9 +55,10 @@ constexpr int kPixels = 3;
 constexpr int kWeights = 4;
 static_assert(kWeights < amx::kMostTiles);
 
-// Where the taps of each kernel's row lie for 16 pixels of a row of the output.
+// Where the taps of a kernel's rows, of those within the plane, lie for 16 pixels of a row of the output.
 struct Strip {
-  const std::uint16_t* taps[kMostKernel];
+  const std::uint16_t* taps;
+  ptrdiff_t row_values;  // to the next row's
 };
 
 class TileConvolution {
@@ -65,39 +66,50 @@ class TileConvolution {
   TileConvolution(const TileJob& job, std::byte* scratch)
       : job_(job),
         shapes_(job.weights.step / 2, kPixels, kWeights),
-        pixel_bytes_(static_cast<ptrdiff_t>(job.stride) * job.in.position_bytes()),
+        pixel_bytes_(static_cast<ptrdiff_t>(job.stride) * static_cast<ptrdiff_t>(job.in.position_bytes())),
         scratch_(reinterpret_cast<std::uint16_t*>(scratch)) {}
 
   void run() {
-    const Rect& part = job_.part;
-    for (int y = part.y0; y < part.y1; ++y) {
-      first_row_ = std::max(0, job_.needed.y0 - (y * job_.stride - job_.padding));
-      end_row_ = std::min(job_.kernel, job_.needed.y1 - (y * job_.stride - job_.padding));
-      for (int x = part.x0; x < part.x1; x += kTile) {
-        run_strip(x, y);
-      }
+    if (job_.adds) {
+      job_.out.is_wide ? run_as<true, true>() : run_as<true, false>();
+    } else {
+      job_.out.is_wide ? run_as<false, true>() : run_as<false, false>();
     }
-    write_pending();
   }
 
  private:
+  template <bool kAdds, bool kIsWide>
+  void run_as() {
+    const Rect& part = job_.part;
+    for (int y = part.y0; y < part.y1; ++y) {
+      const int above = y * job_.stride - job_.padding;
+      first_row_ = std::max(0, job_.needed.y0 - above);
+      rows_ = std::min(job_.kernel, job_.needed.y1 - above) - first_row_;
+      std::byte* out = job_.out.at(part.x0, y);
+      for (int x = part.x0; x < part.x1; x += kTile, out += kTile * job_.out.position_bytes()) {
+        run_strip<kAdds, kIsWide>(strip_at(x, above + first_row_), std::min(kTile, part.x1 - x), out);
+      }
+    }
+  }
+
+  // Of rows from y.
   Strip strip_at(int x, int y) const {
     const Rect& needed = job_.needed;
-    Strip strip{};
     const int first = x * job_.stride - job_.padding;
     const int end = first + (kTile - 1) * job_.stride + job_.kernel;
-    const bool is_inside = first >= needed.x0 && end <= needed.x1;
-    for (int row = first_row_; row < end_row_; ++row) {
-      const int in_y = y * job_.stride - job_.padding + row;
-      strip.taps[row] = is_inside ? reinterpret_cast<const std::uint16_t*>(job_.in.at(first, in_y))
-                                  : bordered(first, end, in_y,
-                                             scratch_ + static_cast<std::size_t>(row) * job_.strip_values());
+    if (first >= needed.x0 && end <= needed.x1) {
+      return {reinterpret_cast<const std::uint16_t*>(job_.in.at(first, y)),
+              static_cast<ptrdiff_t>(job_.in.row_bytes() / sizeof(std::uint16_t))};
     }
-    return strip;
+    const auto row_values = static_cast<ptrdiff_t>(job_.strip_values());
+    for (int row = 0; row < rows_; ++row) {
+      copy_bordered(first, end, y + row, scratch_ + row * row_values);
+    }
+    return {scratch_, row_values};
   }
 
   // A row of taps with zeros beyond the plane.
-  const std::uint16_t* bordered(int first, int end, int y, std::uint16_t* to) const {
+  void copy_bordered(int first, int end, int y, std::uint16_t* to) const {
     const auto pitch = static_cast<std::size_t>(job_.in.pitch);
     const int from = std::min(std::max(first, job_.needed.x0), end);
     const int until = std::max(std::min(end, job_.needed.x1), from);
@@ -106,30 +118,31 @@ class TileConvolution {
       std::memcpy(at, job_.in.at(from, y), (until - from) * pitch * sizeof(std::uint16_t));
     }
     std::fill_n(at + (until - from) * pitch, (end - until) * pitch, std::uint16_t{0});
-    return to;
   }
 
-  void run_strip(int x, int y) {
-    const Strip strip = strip_at(x, y);
+  // `out`: of the strip's first pixel.
+  template <bool kAdds, bool kIsWide>
+  HWY_INLINE void run_strip(const Strip& strip, int pixels, std::byte* out) {
     int tile = 0;
     const int tiles = job_.weights.out_tiles;
     for (; tile + 3 <= tiles && tile + 4 != tiles; tile += 3) {
-      run_tiles<3>(strip, x, y, tile);
+      run_tiles<kAdds, kIsWide, 3>(strip, pixels, out, tile);
     }
     for (; tile + 2 <= tiles; tile += 2) {
-      run_tiles<2>(strip, x, y, tile);
+      run_tiles<kAdds, kIsWide, 2>(strip, pixels, out, tile);
     }
     if (tile < tiles) {
-      run_tiles<1>(strip, x, y, tile);
+      run_tiles<kAdds, kIsWide, 1>(strip, pixels, out, tile);
     }
   }
 
-  template <int kTiles>
-  void run_tiles(const Strip& strip, int x, int y, int tile) {
+  template <bool kAdds, bool kIsWide, int kTiles>
+  void run_tiles(const Strip& strip, int pixels, std::byte* out, int tile) {
     multiply<kTiles>(strip, tile);
-    write_pending();
     store<kTiles>();
-    pending_ = {.tiles = kTiles, .x = x, .y = y, .tile = tile};
+    for (int i = 0; i < kTiles; ++i) {
+      write<kAdds, kIsWide>(sums_[i], pixels, out, tile + i);
+    }
   }
 
   // Sums of kTiles x 16 channels for the strip's pixels. What the loops need is copied: for all that the
@@ -142,12 +155,13 @@ class TileConvolution {
     const ptrdiff_t last = w.row_values - step;
     const ptrdiff_t pixel_bytes = pixel_bytes_;
     const int steps = w.steps;
-    const int end_row = end_row_;
+    const int rows = rows_;
+    const ptrdiff_t row_values = strip.row_values;
     const ptrdiff_t piece = step * kTile;
     const ptrdiff_t tile_cells = job_.kernel * steps * piece;
     const std::uint16_t* cells = w.cells.data() + tile * tile_cells + first_row_ * steps * piece;
-    for (int row = first_row_; row < end_row; ++row) {
-      const std::uint16_t* const taps = strip.taps[row];
+    const std::uint16_t* taps = strip.taps;
+    for (int row = 0; row < rows; ++row, taps += row_values) {
       for (int i = 0; i < steps; ++i, cells += piece) {
         amx::load<kPixels>(taps + std::min(i * step, last), pixel_bytes);
         add<0>(cells);
@@ -180,6 +194,7 @@ class TileConvolution {
     amx::multiply_tiles<kWhich, kPixels, kWeights>();
   }
 
+  // All tiles before the first is read: what has just been stored is not there at once.
   template <int kTiles>
   HWY_INLINE void store() {
     constexpr ptrdiff_t kRow = kTile * sizeof(float);
@@ -192,36 +207,20 @@ class TileConvolution {
     }
   }
 
-  // What was stored last, after the next products: it can be read only when it has left the store buffer.
-  void write_pending() {
-    for (int i = 0; i < pending_.tiles; ++i) {
-      write(sums_[i], pending_.x, pending_.y, pending_.tile + i);
-    }
-    pending_.tiles = 0;
-  }
-
-  void write(const float* sums, int x, int y, int tile) const {
-    if (job_.adds) {
-      job_.out.is_wide ? write_as<true, true>(sums, x, y, tile) : write_as<true, false>(sums, x, y, tile);
-    } else {
-      job_.out.is_wide ? write_as<false, true>(sums, x, y, tile) : write_as<false, false>(sums, x, y, tile);
-    }
-  }
-
   using Floats = hn::FixedTag<float, kTile>;
   using V = hn::Vec<Floats>;
   static constexpr Floats kFloats{};
 
-  // A strip's sums, with what follows them.
+  // A tile's sums, with what follows them.
   template <bool kAdds, bool kIsWide>
-  HWY_INLINE void write_as(const float* sums, int x, int y, int tile) const {
+  HWY_INLINE void write(const float* sums, int pixels, std::byte* out, int tile) const {
     const int channels = std::min(kTile, job_.out.pitch - tile * kTile);
     const auto mask = static_cast<__mmask16>((1u << channels) - 1);
     const auto step = static_cast<ptrdiff_t>(job_.out.position_bytes());
     const V slope = hn::Set(kFloats, job_.slope);
     const bool sums_first = job_.sums_first;
-    std::byte* to = job_.out.at(x, y) + static_cast<ptrdiff_t>(tile) * kTile * (kIsWide ? 4 : 2);
-    const float* const end = sums + std::min(kTile, job_.part.x1 - x) * kTile;
+    std::byte* to = out + static_cast<ptrdiff_t>(tile) * kTile * (kIsWide ? 4 : 2);
+    const float* const end = sums + pixels * kTile;
     for (; sums != end; sums += kTile, to += step) {
       V v = hn::Load(kFloats, sums);
       if constexpr (kAdds) {
@@ -266,12 +265,8 @@ class TileConvolution {
   amx::Shapes shapes_;
   ptrdiff_t pixel_bytes_;
   std::uint16_t* scratch_;  // a strip's taps
-  int first_row_ = 0;       // of the kernel, that lie within the plane
-  int end_row_ = 0;
-  struct {
-    int tiles = 0;
-    int x, y, tile;
-  } pending_;
+  int first_row_ = 0;       // of the kernel, that lies within the plane
+  int rows_ = 0;            // of them
   HWY_ALIGN float sums_[3][kTile * kTile];
 };
 
