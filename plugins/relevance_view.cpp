@@ -142,7 +142,9 @@ std::optional<GstVideoRectangle> RelevanceView::box(int width, int height) const
   }
   const int x = left * width / columns_;
   const int y = top * height / rows_;
-  return GstVideoRectangle{x, y, (right + 1) * width / columns_ - x, (bottom + 1) * height / rows_ - y};
+  // At least a sample: a map may have more cells than the frame samples.
+  return GstVideoRectangle{x, y, ((right + 1) * width + columns_ - 1) / columns_ - x,
+                           ((bottom + 1) * height + rows_ - 1) / rows_ - y};
 }
 
 double RelevanceView::mean() const {

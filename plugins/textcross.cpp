@@ -758,8 +758,8 @@ gboolean set_info(GstVideoFilter* filter, GstCaps*, GstVideoInfo* info, GstCaps*
   forget_frames(state);
   try {
     if (state.fade.to == nullptr || wanted != state.asked) {
-      state.asked = wanted;
       state.maker->make_now(wanted);
+      state.asked = wanted;  // it may throw
       state.fade = Fade();
       state.is_due = false;  // the look that it was about is no more
     }

@@ -34,14 +34,14 @@ int block_difference(const std::uint8_t* a, std::ptrdiff_t a_stride, const std::
 // The mean of every second row: half the memory, and as good.
 template <typename Sample>
 void SmallPicture::take_row(const ConstPlane& from, int y) {
-  const int step = factor_ > 1 ? 2 : 1;
-  const int rows = ceil_divide(factor_, step);
+  const int step = row_factor_ > 1 ? 2 : 1;
+  const int rows = ceil_divide(row_factor_, step);
   const int deeper = from.shift + from.bit_depth - 8;
   std::uint8_t* to = samples_.data() + (y + kRoom) * stride() + kRoom;
   for (int x = 0; x < width_; ++x) {
     std::uint32_t sum = 0;
     for (int r = 0; r < rows; ++r) {
-      const auto* line = reinterpret_cast<const Sample*>(from.row(y * factor_ + r * step));
+      const auto* line = reinterpret_cast<const Sample*>(from.row(y * row_factor_ + r * step));
       for (int i = 0; i < factor_; ++i) {
         sum += line[static_cast<std::ptrdiff_t>(x * factor_ + i) * from.step];
       }
@@ -53,15 +53,12 @@ void SmallPicture::take_row(const ConstPlane& from, int y) {
 }
 
 void SmallPicture::take(const ConstPlane& from, int threads) {
-  factor_ = std::max(1, ceil_divide(std::max(from.width, from.height), kLongSide));
-  width_ = std::max(1, from.width / factor_);
-  height_ = std::max(1, from.height / factor_);
-  // A frame that is narrower than the factor has no whole sample.
-  if (from.width < factor_ || from.height < factor_) {
-    factor_ = 1;
-    width_ = std::min(from.width, kLongSide);
-    height_ = std::min(from.height, kLongSide);
-  }
+  const int factor = std::max(1, ceil_divide(std::max(from.width, from.height), kLongSide));
+  // A frame that is narrower than the factor has one sample there.
+  factor_ = std::min(factor, from.width);
+  row_factor_ = std::min(factor, from.height);
+  width_ = from.width / factor_;
+  height_ = from.height / row_factor_;
   samples_.resize(static_cast<std::size_t>(stride()) * (height_ + 2 * kRoom));
   Workers::shared().run(height_, threads, [&](int y, int) {
     from.bytes_per_sample() == 1 ? take_row<std::uint8_t>(from, y) : take_row<std::uint16_t>(from, y);

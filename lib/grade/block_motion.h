@@ -36,7 +36,8 @@ class SmallPicture {
   template <typename Sample>
   void take_row(const ConstPlane& from, int y);
 
-  int factor_ = 1;
+  int factor_ = 1;  // samples of the frame to one, beside each other
+  int row_factor_ = 1;
   int width_ = 0;
   int height_ = 0;
   std::vector<std::uint8_t> samples_;

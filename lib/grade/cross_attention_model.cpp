@@ -318,6 +318,18 @@ void make_floats(const grade::Folded& folded, grade::FoldedLayer& layer) {
   }
 }
 
+// Each weight and token may be a number that its product with others is not.
+void check_floats(const grade::FoldedLayer& layer) {
+  for (const auto* values :
+       {&layer.key_f, &layer.constant_f, &layer.key_x_f, &layer.key_y_f, &layer.value_f}) {
+    if (!std::all_of(values->begin(), values->end(), [](float value) { return std::isfinite(value); })) {
+      throw InvalidArgument(
+          "CrossAttentionFilter: expected weights and tokens whose products are finite, found some that "
+          "overflow");
+    }
+  }
+}
+
 grade::Folded fold(const grade::ModelWeights& model, const ConstMatrix& tokens) {
   grade::Folded folded{{}, model.features.frequencies, model.heads, tokens.rows, {}, grade::next_serial()};
   for (const std::string& name : model.features.colour) {
@@ -332,6 +344,7 @@ grade::Folded fold(const grade::ModelWeights& model, const ConstMatrix& tokens) 
       }
     }
     make_floats(folded, to);
+    check_floats(to);
   }
   return folded;
 }

@@ -291,7 +291,7 @@ class Probes {
 Sampling choose(Probes& probes, double tolerance) {
   std::map<int, double> of_colours;
   std::map<std::pair<int, int>, double> of_places;
-  Sampling best{};
+  Sampling best = kWithPlaces[0];
   double least = HUGE_VAL;
   for (const Sampling& s : kWithPlaces) {
     if (!of_colours.contains(s.n)) {

@@ -126,6 +126,8 @@ void check(const MapTrackerParameters& p) {
 }  // namespace
 
 struct MapTracker::State {
+  int width = 0;  // of the frame
+  int height = 0;
   SmallPicture now;
   Seen known;    // whose map is shown
   Seen pending;  // being looked at; its map: what was known of it before
@@ -146,10 +148,11 @@ void MapTracker::follow(std::span<const ConstPlane> frame, const ColourFormat& f
   check(parameters);
   State& s = *state_;
   const int threads = thread_count(parameters.threads);
-  const int width = s.now.width();
-  const int height = s.now.height();
-  s.now.take(frame[format.model == ColourModel::kRgb ? 1 : 0], threads);
-  if (s.now.width() != width || s.now.height() != height) {
+  const ConstPlane& plane = frame[format.model == ColourModel::kRgb ? 1 : 0];
+  s.now.take(plane, threads);
+  if (s.width != plane.width || s.height != plane.height) {
+    s.width = plane.width;
+    s.height = plane.height;
     s.is_pending = false;
     s.known.map.clear();
   }

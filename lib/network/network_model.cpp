@@ -34,6 +34,12 @@ bool is_name(const std::string& name) {
 }
 
 // The samples of a plane to a sample of the frame.
+// What floats can tell apart: 255 code values and more.
+bool is_range(double low, double high) {
+  return low >= -1e6 && high <= 1e6 && high - low >= 1e-6 &&
+         high - low >= 1e-4 * std::max(std::abs(low), std::abs(high));
+}
+
 double area(const Scale& scale) {
   const double side = static_cast<double>(scale.numerator) / scale.denominator;
   return side * side;
@@ -79,9 +85,10 @@ class Reader {
     if (in.has("range")) {
       const json& range = in.list("range", 2, 2);
       if (!range[0].is_number() || !range[1].is_number() ||
-          !(range[1].get<double>() > range[0].get<double>()) || range[0].get<double>() < -1e6 ||
-          range[1].get<double>() > 1e6) {
-        in.fail("expected \"range\" to be two numbers from -1e6 to 1e6, the second greater");
+          !is_range(range[0].get<double>(), range[1].get<double>())) {
+        in.fail(
+            "expected \"range\" to be two numbers from -1e6 to 1e6, the second greater by 1e-6 and by a "
+            "10,000th of either");
       }
       summary.range[0] = range[0];
       summary.range[1] = range[1];
@@ -312,10 +319,27 @@ int multiple_of(const std::string& path, const std::vector<Op>& ops) {
   return multiple;
 }
 
+// Operations a sample that the summary of layers does not count: comparisons and sums of pools, and, of
+// groups of an odd number of channels, the zeros between them that bfloat16 makes (see ConvolutionWeights).
+double uncounted_operations(const Op& op, int in_channels) {
+  const double taps = static_cast<double>(op.kernel) * op.kernel * area(op.scale);
+  if (op.kind == OpKind::kMaxPool || op.kind == OpKind::kAveragePool) {
+    return taps * op.channels;
+  }
+  const bool is_odd = in_channels % 2 != 0 || op.channels % 2 != 0;
+  return op.kind == OpKind::kConvolution && op.groups > 1 && is_odd ? 2 * taps * in_channels * op.channels
+                                                                    : 0;
+}
+
 void check_cost(const std::string& path, const NetworkModel& network) {
   double sum = 0;
   for (const LayerSummary& layer : network.summary.layers) {
     sum += layer.operations;
+  }
+  for (const Op& op : network.ops) {
+    if (!op.inputs.empty()) {
+      sum += uncounted_operations(op, network.ops[static_cast<std::size_t>(op.inputs[0])].channels);
+    }
   }
   if (sum > kMostOperations) {
     throw ModelError(

@@ -435,14 +435,21 @@ void Plan::add_stages(std::size_t i, const StepPlace& place) {
   }
 }
 
+int Plan::useful_threads(int threads) const {
+  return std::min(threads, model_.is_local ? static_cast<int>(tiles_.size()) : kMostBands);
+}
+
 void Plan::add_slots(int threads) {
-  while (static_cast<int>(slots_.size()) < threads) {
+  std::size_t bytes = 0;
+  if (model_.is_local) {
+    for (const Geometry& kind : kinds_) {
+      bytes = std::max(bytes, kind.bytes);
+    }
+    check_memory(static_cast<double>(bytes) * useful_threads(threads));
+  }
+  while (static_cast<int>(slots_.size()) < useful_threads(threads)) {
     auto slot = std::make_unique<Slot>();
     if (model_.is_local) {
-      std::size_t bytes = 0;
-      for (const Geometry& kind : kinds_) {
-        bytes = std::max(bytes, kind.bytes);
-      }
       slot->memory.allocate(bytes);
       for (const Geometry& kind : kinds_) {
         make_tile_steps(kind, *slot);
@@ -454,7 +461,8 @@ void Plan::add_slots(int threads) {
 }
 
 bool Plan::run(const LoadPart& load, const LoadPart& store, int threads) {
-  return model_.is_local ? run_tiles(load, store, threads) : run_stages(load, store, threads);
+  const int useful = useful_threads(threads);
+  return model_.is_local ? run_tiles(load, store, useful) : run_stages(load, store, useful);
 }
 
 bool Plan::run_tiles(const LoadPart& load, const LoadPart& store, int threads) {

@@ -50,7 +50,7 @@ class Plan {
   Plan(const NetworkModel& model, const std::vector<TensorLayout>& layouts, NetworkWeights& weights,
        const FrameState& state, Size size, Size tile);
 
-  // Makes ready for so many threads.
+  // Makes ready for so many threads. Throws InvalidArgument where they need more memory than a network may.
   void add_slots(int threads);
 
   // False if oneDNN fails.
@@ -86,6 +86,8 @@ class Plan {
   void check_size() const;
   void check_memory(double bytes) const;
   [[nodiscard]] std::vector<Rect> bands(const Op& op, const Rect& plane) const;
+  // Those that have something to do; each has memory of its own.
+  [[nodiscard]] int useful_threads(int threads) const;
   bool run_tiles(const LoadPart& load, const LoadPart& store, int threads);
   bool run_stages(const LoadPart& load, const LoadPart& store, int threads);
 

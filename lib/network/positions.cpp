@@ -49,15 +49,15 @@ HWY_INLINE void prelu(const Op& op, const StepPlace& place) {
   });
 }
 
-// combine(a, b) of each two values. Rows whose channels lie alike are one run of values: what fills up is
-// zero in both, and so are its sum and product.
+// combine(a, b) of each two values. Rows in which nothing fills up are one run of values.
 template <typename Value, typename Combine>
 HWY_INLINE void combine_values(const StepPlace& place, int channels, const Combine& combine) {
   const TensorView& first = place.inputs[0];
   const TensorView& second = place.inputs[1];
-  const bool is_run = first.pitch == place.out.pitch && second.pitch == place.out.pitch;
+  const int pitch = place.out.pitch;
+  const bool is_run = pitch == channels && first.pitch == pitch && second.pitch == pitch;
   const int step = is_run ? place.part.width() : 1;
-  const int count = is_run ? step * place.out.pitch : channels;
+  const int count = step * channels;
   for (int y = place.part.y0; y < place.part.y1; ++y) {
     for (int x = place.part.x0; x < place.part.x1; x += step) {
       const auto* HWY_RESTRICT a = values<Value>(first, x, y);
@@ -66,7 +66,7 @@ HWY_INLINE void combine_values(const StepPlace& place, int channels, const Combi
       for (int i = 0; i < count; ++i) {
         to[i] = Value(combine(float(a[i]), float(b[i])));
       }
-      std::fill(to + count, to + (is_run ? count : place.out.pitch), Value{});
+      std::fill(to + count, to + step * pitch, Value{});
     }
   }
 }

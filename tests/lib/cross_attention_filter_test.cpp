@@ -162,6 +162,11 @@ TEST(CrossAttentionFilter, WrongWeightsAreNamed) {
   w.layers[0].output.weight.at(0, 0) = std::nanf("");
   EXPECT_NE(message(w).find("finite"), std::string::npos);
   w = textbook();
+  w.layers[0].key.weight.at(0, 0) = 1e20F;
+  w.layers[0].query.weight.at(0, 0) = 1e20F;
+  w.tokens.at(0, 0) = 1e20F;
+  EXPECT_NE(message(w).find("overflow"), std::string::npos) << message(w);
+  w = textbook();
   w.heads = 3;
   EXPECT_NE(message(w).find("3 heads' rows, got 2x3"), std::string::npos) << message(w);
   w = random_weights({.layers = 3, .heads = 64, .tokens = 1024});

@@ -173,6 +173,37 @@ TEST(MapTracker, WhatWasNotBegunIsDropped) {
   EXPECT_EQ(tracker.map().rows, 0);
 }
 
+// Also one that is reduced to as many samples.
+TEST(MapTracker, AFrameOfAnotherSizeForgetsAllBeforeIt) {
+  const Map found = Map::of_box(3, 5, 0, 0, 1, 1);
+  MapTracker tracker;
+  follow(tracker, scene(320, 240, 0, 0, 2));
+  tracker.begin();
+  tracker.found(found.view());
+  follow(tracker, scene(320, 240, 0, 0, 2));
+  EXPECT_EQ(tracker.map().rows, 3);
+  follow(tracker, scene(640, 480, 0, 0, 2));
+  EXPECT_EQ(tracker.map().rows, 0);
+}
+
+// Of a frame that is flatter than a sample of the reduced one, too.
+TEST(MapTracker, AFlatFrameIsSeenInItsWholeLength) {
+  MapTracker tracker;
+  const Image image = scene(3300, 9, 0, 0, 2, 1);
+  Image cut = scene(3300, 9, 0, 0, 2, 2);
+  for (int i = 0; i < 9 * 400; ++i) {
+    cut.set(0, i % 400, i / 400, image.get(0, i % 400, i / 400));
+  }
+  const Map found = Map::of_box(3, 5, 0, 0, 1, 1);
+  follow(tracker, image);
+  tracker.begin();
+  tracker.found(found.view());
+  follow(tracker, image);
+  ASSERT_EQ(tracker.map().rows, 3);
+  follow(tracker, cut);
+  EXPECT_EQ(tracker.map().rows, 0);
+}
+
 TEST(MapTracker, LayoutsAndFormatsDoNotMatter) {
   const ColourFormat rgb = {ColourModel::kRgb, ColourMatrix::kBt709, ColourRange::kFull};
   const Map found = Map::of_box(18, 32, 0.2, 0.3, 0.3, 0.5);

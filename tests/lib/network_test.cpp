@@ -587,7 +587,13 @@ TEST_F(SpoiltFile, GraphsAreChecked) {
   EXPECT_NE(after([](Draft& d) { d.description.erase("input"); }), "");
   EXPECT_NE(after([](Draft& d) { d.description["inputs"] = 1; }), "");
   EXPECT_NE(after([](Draft& d) { d.description["input"]["frames"] = 1000; }), "");
-  EXPECT_NE(after([](Draft& d) { d.description["input"]["range"] = {1, 0}; }), "");
+  for (const auto& [low, high] : {std::pair(1.0, 0.0), {0.0, 1e-300}, {999999.99, 1e6}, {-1e7, 1.0}}) {
+    EXPECT_NE(after([&](Draft& d) {
+                d.description["input"]["range"] = {low, high};
+              }).find("\"range\""),
+              std::string::npos)
+        << low << " " << high;
+  }
   EXPECT_NE(after([](Draft& d) {
               d.description["input"]["condition"] = {{"name", "sigma"}, {"maximum", 1}};
             }),
@@ -626,6 +632,27 @@ TEST_F(SpoiltFile, SizesAreChecked) {
                 d.description["layers"].push_back(testing::add_convolution(
                     std::string("c").append(std::to_string(i)), i == 0 ? 1 : 32, 32, 7, d.tensors));
               }
+            }).find("operations a sample"),
+            std::string::npos);
+  EXPECT_NE(after([](Draft& d) {
+              d.description = {{"input", {{"channels", 255}}}};
+              d.tensors.clear();
+              for (int i = 0; i < 900; ++i) {
+                d.description["layers"].push_back({{"name", std::string("p").append(std::to_string(i))},
+                                                   {"type", "max_pool"},
+                                                   {"kernel", 63},
+                                                   {"stride", 1},
+                                                   {"padding", 31}});
+              }
+            }).find("operations a sample"),
+            std::string::npos);
+  // In bfloat16 these groups are one, with zeros between them.
+  EXPECT_NE(after([](Draft& d) {
+              json layer = testing::add_convolution("groups", 3, 2049, 7, d.tensors);
+              d.description = {{"input", {{"channels", 2049}}}};
+              layer["groups"] = 683;
+              d.description["layers"] = {layer};
+              d.tensors = {d.tensors[d.tensors.size() - 2], d.tensors.back()};
             }).find("operations a sample"),
             std::string::npos);
   EXPECT_NE(after([](Draft& d) {

@@ -189,6 +189,30 @@ TEST_F(TileConvolution, NegativeInfinityIsClipped) {
   }
 }
 
+// A fourth channel that fills up is 0.5 after the sigmoid. If sums and products kept it, it would end as
+// infinity times a weight of 0.
+TEST_F(TileConvolution, WhatFillsUpDoesNotGrow) {
+  Tensors tensors;
+  json layers = json::array({testing::add_convolution("a", 3, 3, 1, tensors)});
+  std::fill(tensors[0].values.begin(), tensors[0].values.end(), -1.0F);
+  layers.push_back({{"name", "l0"}, {"type", "sigmoid"}});
+  for (int i = 1; i < 11; ++i) {
+    const std::string before = std::string("l").append(std::to_string(i - 1));
+    layers.push_back({{"name", std::string("l").append(std::to_string(i))},
+                      {"type", i < 3 ? "add" : "multiply"},
+                      {"inputs", {before, before}}});
+  }
+  layers.push_back(testing::add_convolution("c", 3, 3, 1, tensors));
+  write(3, layers, tensors);
+  Floats in(3, 7, 5);
+  std::fill(in.values.begin(), in.values.end(), 1.0F);
+  const std::vector<float> expected = run(in, NetworkPrecision::kFloat32).values;
+  const std::vector<float> found = run(in).values;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    EXPECT_NEAR(found[i], expected[i], 0.01);
+  }
+}
+
 // The shuffle of many channels moves them as they are, in either precision.
 TEST_F(TileConvolution, ShuffledChannelsAreWhereTheyBelong) {
   for (const int channels : {4, 8, 12, 16, 24}) {

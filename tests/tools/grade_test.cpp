@@ -157,6 +157,7 @@ TEST_F(GradeTest, SaysWhatIsWrong) {
   refused("none.png out.png" + kModel, "none.png: no such file");
   refused("bad.png out.png" + kModel, "bad.png: no picture");
   refused("in.png ./in.png" + kModel, "./in.png: the output is the input itself");
+  refused("--sheet in.png --prompt noir ./in.png", "in.png: the output is the input itself");
   refused("in.png out.xyz" + kModel, "out.xyz: expected a name that ends in");
   refused("in.png none/out.png" + kModel, "none/out.png: no such folder");
   refused("in.png out.png --model ./bad.safetensors --embeddings bad.safetensors", "bad.safetensors: ");

@@ -130,6 +130,7 @@ cv::Size read_cell(const std::string& text) {
 
 void grade_sheet(const GradeOptions& options) {
   check_picture_name(options.sheet);
+  for (const std::string& file : options.files) PartialFile::check_is_not(options.sheet, file, "input");
   const cv::Size cell = read_cell(options.cell);
   std::vector<Grade> grades = read_grades(options);
   grades.insert(grades.begin(), {"as it is", {}, nullptr});
