@@ -18,7 +18,7 @@ from grade_off_topic import PLAIN, OffTopic
 from grade_phrases import NAMED_LOOKS, PHRASES
 from grade_requests import COMBINED, REQUESTS
 from grade_sayings import told
-from grade_scenes import ALL_LOOKS, STORYLESS, STORYLESS_LOOKS, STUFF_LOOKS
+from grade_scenes import ALL_LOOKS, EDITS_BY_NAME, STORYLESS, STORYLESS_LOOKS, STUFF_LOOKS
 from grade_words import ADJECTIVES, COLOURS, COMPARATIVES, CONCEPTS, HOW_MUCH, HUES, KINDS, PICTURES, REGIONS, away_from, hue, tint, words
 
 Edits = list[list[float]]
@@ -38,7 +38,6 @@ def weight_of(names: list[str], edits: Edits) -> float:
 LOOK_WEIGHTS = list(accumulate(weight_of(names, edits) for names, edits in ALL_LOOKS))
 COLOUR_NAMES = {" ".join(entry.split()[:-1]): entry.split()[-1] for entry in words(COLOURS)}
 NAMES = {name for names, _ in ALL_LOOKS for name in names} | COLOUR_NAMES.keys()
-EDITS_BY_NAME = {names[0]: edits for names, edits in ALL_LOOKS}
 USUAL_NAMES = {names[0]: len(names) for names, _ in NAMED_LOOKS}  # how many of a look's names are asked for most often, the first ones
 # Of colour, all of it: "no colour" is black and white.
 REMOVING_FORMS = {"no {n}", "without {n}", "remove {n}", "remove the {n}", "get rid of the {n}", "lose the {n}", "take away {n}", "strip out the {n}", "kill the {n}", "zero {n}",
@@ -316,7 +315,7 @@ class Grammar:
         kinds = (self.of_concept, self.of_colour, self.of_look, self.of_region, self.of_colour_region, self.stacked, self.nothing, self.keep_hue, self.of_phrase,
                  self.everything_but, self.gradient, self.by_number, self.rather, self.coordinated, self.contrary, self.of_stuff, self.by_verb, self.of_image, self.of_request,
                  self.combined, self.complaint)
-        return self.rng.choices(kinds, (24, 13, 20, 23, 9, 8, 4, 1.5, 18, 1.5, 13, 2.5, 2, 9, 4, 5, 2, 40, 44, 6, 8))[0]()
+        return self.rng.choices(kinds, (24, 13, 20, 23, 9, 8, 4, 1.5, 18, 1.5, 13, 2.5, 2, 9, 4, 5, 2, 40, 54, 13, 8))[0]()
 
     # ---- parts
 

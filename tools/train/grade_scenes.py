@@ -187,5 +187,6 @@ STUFF_EDITS = {"black": [row(exposure=-1.1, saturation=-0.2)], "white": [row(exp
 STUFF_LOOKS = [(colour.rsplit(" ", 1)[0], words(names) + words(MORE_STUFF.get(colour, "")), STUFF_EDITS.get(colour) or [row(**tint(colour.split(" ")[-1]))]) for colour, names in STUFF.items()]
 
 ALL_LOOKS = named(named(NAMED_LOOKS, SCENES) + NEW_SCENES, MORE_SCENES) + LOOKS_OF_THEIR_OWN
+EDITS_BY_NAME = {names[0]: edits for names, edits in ALL_LOOKS}
 # No story is told around names of what is no scene, nor around those that mean nothing there: "the factory opens in july".
 STORYLESS = AMBIGUOUS | {name for names, _ in ALL_LOOKS if names[0] in STORYLESS_LOOKS for name in names}
