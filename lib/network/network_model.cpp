@@ -320,15 +320,18 @@ int multiple_of(const std::string& path, const std::vector<Op>& ops) {
 }
 
 // Operations a sample that the summary of layers does not count: comparisons and sums of pools, and, of
-// groups of an odd number of channels, the zeros between them that bfloat16 makes (see ConvolutionWeights).
+// groups of an odd number of channels, the zeros between them that bfloat16 makes (see ConvolutionWeights),
+// those of each channel excepted.
 double uncounted_operations(const Op& op, int in_channels) {
   const double taps = static_cast<double>(op.kernel) * op.kernel * area(op.scale);
   if (op.kind == OpKind::kMaxPool || op.kind == OpKind::kAveragePool) {
     return taps * op.channels;
   }
   const bool is_odd = in_channels % 2 != 0 || op.channels % 2 != 0;
-  return op.kind == OpKind::kConvolution && op.groups > 1 && is_odd ? 2 * taps * in_channels * op.channels
-                                                                    : 0;
+  const bool is_depthwise = op.groups == in_channels && op.groups == op.channels;
+  return op.kind == OpKind::kConvolution && op.groups > 1 && is_odd && !is_depthwise
+             ? 2 * taps * in_channels * op.channels
+             : 0;
 }
 
 void check_cost(const std::string& path, const NetworkModel& network) {

@@ -655,6 +655,15 @@ TEST_F(SpoiltFile, SizesAreChecked) {
               d.tensors = {d.tensors[d.tensors.size() - 2], d.tensors.back()};
             }).find("operations a sample"),
             std::string::npos);
+  // Not those of each channel.
+  EXPECT_EQ(after([](Draft& d) {
+              json layer = testing::add_convolution("groups", 1, 2049, 7, d.tensors);
+              d.description = {{"input", {{"channels", 2049}}}};
+              layer["groups"] = 2049;
+              d.description["layers"] = {layer};
+              d.tensors = {d.tensors[d.tensors.size() - 2], d.tensors.back()};
+            }).find("operations a sample"),
+            std::string::npos);
   EXPECT_NE(after([](Draft& d) {
               json& layers = d.description["layers"];
               layers.push_back({{"name", "up"}, {"type", "up_sample"}, {"factor", 16}});
