@@ -440,14 +440,18 @@ int Plan::useful_threads(int threads) const {
 }
 
 void Plan::add_slots(int threads) {
+  const int useful = useful_threads(threads);
+  if (static_cast<int>(slots_.size()) >= useful) {
+    return;
+  }
   std::size_t bytes = 0;
   if (model_.is_local) {
     for (const Geometry& kind : kinds_) {
       bytes = std::max(bytes, kind.bytes);
     }
-    check_memory(static_cast<double>(bytes) * useful_threads(threads));
+    check_memory(static_cast<double>(bytes) * useful);
   }
-  while (static_cast<int>(slots_.size()) < useful_threads(threads)) {
+  while (static_cast<int>(slots_.size()) < useful) {
     auto slot = std::make_unique<Slot>();
     if (model_.is_local) {
       slot->memory.allocate(bytes);
