@@ -214,6 +214,17 @@ void lattice_interleave(const std::array<const float*, 4>& from, const std::arra
   }
 }
 
+void lattice_weigh(const float* from, ptrdiff_t stride, const float* weights, int rows, ptrdiff_t count,
+                   float* to) {
+  for (ptrdiff_t i = 0; i < count; i += kFloatLanes) {
+    V sum = hn::Zero(F());
+    for (int r = 0; r < rows; ++r) {
+      sum = hn::MulAdd(hn::Set(F(), weights[r]), hn::LoadU(F(), from + r * stride + i), sum);
+    }
+    hn::StoreU(sum, F(), to + i);
+  }
+}
+
 // Keeps track of the least and the largest of rows of levels.
 class Range {
  public:
@@ -278,7 +289,7 @@ LevelRanges lattice_ranges(const FrameJob& frame, const Tile& tile, float* scrat
 }
 
 LatticeKernels instruction_set_lattice_kernels() {
-  return {&lattice_scratch_floats, &lattice_ranges, &lattice_interleave, &lattice_grade};
+  return {&lattice_scratch_floats, &lattice_ranges, &lattice_interleave, &lattice_weigh, &lattice_grade};
 }
 
 }  // namespace nonlocal::grade::HWY_NAMESPACE

@@ -60,6 +60,9 @@ struct LatticeKernels {
   // for none. Where `other` has rows, a blend: from + weight (other - from).
   void (*interleave)(const std::array<const float*, 4>& from, const std::array<const float*, 4>& other,
                      float weight, std::ptrdiff_t count, float* cells);
+  // to = the weighted sum of `rows` rows of `count` floats, a multiple of 16, `stride` floats apart.
+  void (*weigh)(const float* from, std::ptrdiff_t stride, const float* weights, int rows,
+                std::ptrdiff_t count, float* to);
   // Adds the changes of 1 or 2 tables.
   void (*grade)(const FrameJob& frame, const Table* tables, int count, const Tile& tile, float* scratch);
 };

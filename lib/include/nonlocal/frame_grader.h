@@ -22,9 +22,9 @@ namespace nonlocal {
 
 struct GradeLookParameters {
   // For filters that know places, how far the sampling may be from the filter: the root mean square of the
-  // error at random colours and places, in 8-bit code values, 0.02 to 10; 0.6 are 53 dB. The coarsest
-  // sampling that is near enough is taken, else the nearest: 17 colours an axis at 9 x 5, 17 x 9 or 33 x 17
-  // places, 33 at 9 x 5. Filters that do not know places have 33.
+  // error at random colours and places, in 8-bit code values, 0.02 to 10; 0.6 are 53 dB. The fastest
+  // sampling that is near enough is taken, else the nearest: 33 colours an axis without places, 33 at 9 x 5, 25
+  // at 17 x 9 or 17 at 33 x 17 places. Filters that do not know places have 33.
   // A frame needs two samples for each step of the grid, beside and above each other: smaller ones, as of 8 x
   // 8 or one row, are off by 2 to 50 codes where places matter, and better graded exactly.
   double tolerance = 0.6;
