@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "grade/frame_rows-inl.h"
 #include "grade/lattice_kernel.h"
@@ -240,6 +241,10 @@ class Range {
       most_ = hn::Max(most_, v);
     }
   }
+  void add(float level) {
+    least_ = hn::Min(least_, hn::Set(F(), level));
+    most_ = hn::Max(most_, hn::Set(F(), level));
+  }
   [[nodiscard]] float least() const { return hn::GetLane(hn::MinOfLanes(F(), least_)); }
   [[nodiscard]] float most() const { return hn::GetLane(hn::MaxOfLanes(F(), most_)); }
 
@@ -248,15 +253,55 @@ class Range {
   V most_;
 };
 
+// The least and the largest of the bytes of a part of a plane, or of those nearest to it.
+std::pair<int, int> byte_range(const ConstPlane& p, int x, int y, int width, int height) {
+  const hn::ScalableTag<std::uint8_t> bytes;
+  const int lanes = static_cast<int>(hn::Lanes(bytes));
+  const int left = std::clamp(x, 0, p.width - 1);
+  const int count = std::clamp(x + width, left + 1, p.width) - left;
+  const int top = std::clamp(y, 0, p.height - 1);
+  const int bottom = std::clamp(y + height, top + 1, p.height);
+  auto least = hn::Set(bytes, 255);
+  auto most = hn::Zero(bytes);
+  int least_left = 255;  // of rows shorter than a vector
+  int most_left = 0;
+  for (int row = top; row < bottom; ++row) {
+    const auto* from = reinterpret_cast<const std::uint8_t*>(p.row(row)) + left;
+    // The last vector overlaps the one before.
+    for (int i = 0; count >= lanes && i < count; i += lanes) {
+      const auto v = hn::LoadU(bytes, from + std::min(i, count - lanes));
+      least = hn::Min(least, v);
+      most = hn::Max(most, v);
+    }
+    for (int i = 0; count < lanes && i < count; ++i) {
+      least_left = std::min<int>(least_left, from[i]);
+      most_left = std::max<int>(most_left, from[i]);
+    }
+  }
+  HWY_ALIGN std::uint8_t all[2][HWY_MAX_BYTES];
+  hn::Store(least, bytes, all[0]);
+  hn::Store(most, bytes, all[1]);
+  return {std::min<int>(least_left, *std::min_element(all[0], all[0] + lanes)),
+          std::max<int>(most_left, *std::max_element(all[1], all[1] + lanes))};
+}
+
 LevelRanges lattice_ranges(const FrameJob& frame, const Tile& tile, float* scratch) {
   const Rows r = make_rows(scratch + sizeof(LatticeScratch) / sizeof(float), 2 * kLatticeChunk);
   Range ranges[3];
   const auto add = [&](int plane, int x, int y, int width, int height) HWY_ATTR {
+    const ConstPlane& p = frame.in[plane];
+    if (p.bit_depth == 8 && p.step == 1) {
+      const auto [least, most] = byte_range(p, x, y, width, height);
+      const FloatScale& s = frame.in_scale[plane];
+      ranges[plane].add(static_cast<float>(least) * s.by + s.plus);
+      ranges[plane].add(static_cast<float>(most) * s.by + s.plus);
+      return;
+    }
     for (int row = y; row < y + height; ++row) {
       for (int i = 0; i < width; i += kLatticeChunk) {
         const int n = std::min(kLatticeChunk, width - i);
         // Beyond the border: interpolation, and the mean of pixels, repeat what is there.
-        load_extended(frame.in[plane], x + i, row, n, frame.in_scale[plane], r.level[plane]);
+        load_extended(p, x + i, row, n, frame.in_scale[plane], r.level[plane]);
         ranges[plane].add(r.level[plane], n);
       }
     }
