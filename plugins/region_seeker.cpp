@@ -27,6 +27,7 @@ RegionSeeker::~RegionSeeker() {
   {
     const std::lock_guard lock(mutex_);
     ends_ = true;
+    stop_.request_stop();
   }
   has_work_.notify_one();
   thread_.join();
@@ -41,6 +42,9 @@ void RegionSeeker::seek(const std::string& text) {
 void RegionSeeker::seek_anew() {
   const std::lock_guard lock(mutex_);
   is_stale_ = stage_ == Stage::kHasFrame;
+  if (is_stale_) {
+    stop_.request_stop();
+  }
   if (stage_ == Stage::kFound) {
     stage_ = Stage::kIdle;
     failure_ = nullptr;
@@ -94,9 +98,12 @@ void RegionSeeker::read(const std::string& text) {
   read_ = std::move(read);
 }
 
-void RegionSeeker::find(FoundRegions& found) {
+// False if it was stopped.
+bool RegionSeeker::find(FoundRegions& found, const std::stop_token& stop) {
   const PlaneGroup planes = all_planes(frame_.planes());
-  finder_.find(ReadPlanes(planes.all()).all(), format_);
+  if (!finder_.find(ReadPlanes(planes.all()).all(), format_, stop)) {
+    return false;
+  }
   const ConstMatrix map = finder_.map();
   found.text = read_;
   found.rows = map.rows;
@@ -109,12 +116,14 @@ void RegionSeeker::find(FoundRegions& found) {
   }
   const std::span<const float> pooled = finder_.pooled();
   found.pooled_bytes = {g_bytes_new(pooled.data(), pooled.size_bytes()), g_bytes_unref};
+  return true;
 }
 
 void RegionSeeker::work() {
   FoundRegions found;
   std::string text;
   while (true) {
+    std::stop_source stop;
     {
       std::unique_lock lock(mutex_);
       has_work_.wait(lock, [&] { return ends_ || stage_ == Stage::kHasFrame; });
@@ -122,12 +131,16 @@ void RegionSeeker::work() {
         return;
       }
       text = text_;
+      stop_ = stop;
+      if (is_stale_) {
+        stop.request_stop();
+      }
     }
     std::exception_ptr failure;
     try {
       if (!text.empty()) {
         read(text);
-        find(found);
+        find(found, stop.get_token());
       }
     } catch (...) {
       failure = std::current_exception();

@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <vector>
@@ -66,7 +67,7 @@ class RegionSeeker {
   enum class Stage { kIdle, kHasFrame, kFound };
 
   void read(const std::string& text);
-  void find(FoundRegions& found);
+  bool find(FoundRegions& found, const std::stop_token& stop);
   void work();
 
   RegionFinder finder_;
@@ -82,6 +83,7 @@ class RegionSeeker {
   FoundRegions found_;
   std::exception_ptr failure_;
   bool ends_ = false;
+  std::stop_source stop_;  // of what is sought in the frame that there is
   std::thread thread_;
 };
 

@@ -269,7 +269,7 @@ std::span<const BlockTokens> MaskDecoder::prepare(int columns, int rows) {
   return run_->views;
 }
 
-void MaskDecoder::run() { run_->stages.run(); }
+bool MaskDecoder::run(const std::stop_token& stop) { return run_->stages.run(stop); }
 
 ConstMatrix MaskDecoder::logits() const {
   const int columns = run_->columns * run_->side();

@@ -47,7 +47,8 @@ class MaskDecoder {
   // Where the tokens of the blocks belong that run() takes, for pictures of columns x rows patches; valid
   // until the grid changes. The same grid again allocates nothing.
   std::span<const BlockTokens> prepare(int columns, int rows);
-  void run();
+  // False if it was asked to stop: there are no logits.
+  bool run(const std::stop_token& stop);
 
   // Valid until the grid changes: a logit a sample, from the last run().
   [[nodiscard]] ConstMatrix logits() const;

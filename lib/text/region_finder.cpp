@@ -99,9 +99,9 @@ struct RegionFinder::State {
   void encode_phrases();
   void set_grid(int width, int height);
   [[nodiscard]] int patches() const { return columns * rows; }
-  void encode(std::span<const ConstPlane> frame, const ColourFormat& format);
+  bool encode(std::span<const ConstPlane> frame, const ColourFormat& format, const std::stop_token& stop);
   void relate();
-  void decode();
+  void give_decoded();
   void check_outputs() const;
 
   std::string path;
@@ -223,7 +223,8 @@ void RegionFinder::State::set_grid(int width, int height) {
   pooled.resize(size(vision.embedding_size()));
 }
 
-void RegionFinder::State::encode(std::span<const ConstPlane> frame, const ColourFormat& format) {
+bool RegionFinder::State::encode(std::span<const ConstPlane> frame, const ColourFormat& format,
+                                 const std::stop_token& stop) {
   const int patch = vision.patch_size();
   resampler->run(frame, format, columns * patch, rows * patch);
   VisionOutputs out;
@@ -233,7 +234,7 @@ void RegionFinder::State::encode(std::span<const ConstPlane> frame, const Colour
   if (decoder) {
     out.blocks = decoder->prepare(columns, rows);
   }
-  vision.encode(resampler->rgb(), out);
+  return vision.encode(resampler->rgb(), out, stop) && (!decoder || decoder->run(stop));
 }
 
 // The map and the weights by cosines.
@@ -256,8 +257,7 @@ void RegionFinder::State::relate() {
 }
 
 // The map and the weights by the decoder.
-void RegionFinder::State::decode() {
-  decoder->run();
+void RegionFinder::State::give_decoded() {
   const ConstMatrix logits = decoder->logits();
   const int height = logits.rows / rows;
   const int width = logits.columns / columns;
@@ -308,17 +308,21 @@ void RegionFinder::set_text(std::string_view text) {
 
 const TextEmbedding& RegionFinder::text() const { return state_->text; }
 
-void RegionFinder::find(std::span<const ConstPlane> frame, const ColourFormat& format) {
+bool RegionFinder::find(std::span<const ConstPlane> frame, const ColourFormat& format,
+                        const std::stop_token& stop) {
   State& s = *state_;
   grade::check_frame(kName, frame, format);
   if (s.query.empty()) {
     throw InvalidArgument(std::string(kName) + ": expected a text before a frame, got none");
   }
   s.set_grid(frame[0].width, frame[0].height);
-  s.encode(frame, format);
-  s.decoder ? s.decode() : s.relate();
+  if (!s.encode(frame, format, stop)) {
+    return false;
+  }
+  s.decoder ? s.give_decoded() : s.relate();
   pool_regions(s.weights, matrix(std::as_const(s.embeddings), s.patches(), embedding_size()), s.pooled);
   s.check_outputs();
+  return true;
 }
 
 ConstMatrix RegionFinder::map() const {

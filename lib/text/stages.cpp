@@ -21,17 +21,18 @@ Stages::Counter& Stages::started(std::size_t stage, int part) {
   return started_[stage * static_cast<std::size_t>(threads_) + static_cast<std::size_t>(part)];
 }
 
-void Stages::run() {
+bool Stages::run(const std::stop_token& stop) {
   for (auto* counters : {&started_, &done_}) {
     for (Counter& counter : *counters) {
       counter.value.store(0, std::memory_order_relaxed);
     }
   }
   // Whoever comes takes what is left: nothing waits for a thread that has not begun.
-  Workers::shared().run(threads_, threads_, [this](int, int slot) { take_part(slot); });
+  Workers::shared().run(threads_, threads_, [&](int, int slot) { take_part(slot, stop); });
+  return !stop.stop_requested();
 }
 
-void Stages::work(std::size_t stage, int slot) {
+void Stages::work(std::size_t stage, int slot, const std::stop_token& stop) {
   const auto& [tasks, run] = stages_[stage];
   for (int n = 0; n < threads_; ++n) {
     const int part = (slot + n) % threads_;
@@ -39,16 +40,18 @@ void Stages::work(std::size_t stage, int slot) {
     const int last = tasks * (part + 1) / threads_;
     for (int i = 0;
          (i = first + started(stage, part).value.fetch_add(1, std::memory_order_relaxed)) < last;) {
-      run(i, slot);
+      if (!stop.stop_requested()) {
+        run(i, slot);
+      }
       done_[stage].value.fetch_add(1, std::memory_order_release);
     }
   }
 }
 
-void Stages::take_part(int slot) {
+void Stages::take_part(int slot, const std::stop_token& stop) {
   constexpr int kPauses = 4000;  // longer than tasks take, where their threads run
   for (std::size_t stage = 0; stage < stages_.size(); ++stage) {
-    work(stage, slot);
+    work(stage, slot, stop);
     for (int n = 0; done_[stage].value.load(std::memory_order_acquire) < stages_[stage].tasks; ++n) {
       if (n < kPauses) {
         hwy::Pause();

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstddef>
 #include <functional>
+#include <stop_token>
 #include <vector>
 
 namespace nonlocal::text {
@@ -21,8 +22,9 @@ class Stages {
   // Stages without tasks are left out.
   void add(int tasks, Task run);
 
-  // Allocates nothing.
-  void run();
+  // Allocates nothing. Asked to stop it begins no more tasks, and tells false: what they were to write is not
+  // to be read.
+  bool run(const std::stop_token& stop = {});
 
   [[nodiscard]] int threads() const { return threads_; }
 
@@ -37,8 +39,8 @@ class Stages {
     std::atomic<int> value = 0;
   };
   [[nodiscard]] Counter& started(std::size_t stage, int part);
-  void work(std::size_t stage, int slot);
-  void take_part(int slot);
+  void work(std::size_t stage, int slot, const std::stop_token& stop);
+  void take_part(int slot, const std::stop_token& stop);
 
   int threads_;
   std::vector<Stage> stages_;

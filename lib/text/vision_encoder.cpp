@@ -128,7 +128,7 @@ struct VisionEncoder::State {
   void gather(Run& run, int patch) const;
   void embed(Run& run, int row) const;
   void give_block(Run& run, int block) const;
-  void encode(std::span<const ConstFloatPlane> rgb, const VisionOutputs& out);
+  bool encode(std::span<const ConstFloatPlane> rgb, const VisionOutputs& out, const std::stop_token& stop);
 
   VisionShape shape;
   int threads;
@@ -315,7 +315,8 @@ void VisionEncoder::State::check(std::span<const ConstFloatPlane> planes, const 
   }
 }
 
-void VisionEncoder::State::encode(std::span<const ConstFloatPlane> planes, const VisionOutputs& out) {
+bool VisionEncoder::State::encode(std::span<const ConstFloatPlane> planes, const VisionOutputs& out,
+                                  const std::stop_token& stop) {
   check(planes, out);
   rgb = planes;
   blocks = out.blocks;
@@ -326,24 +327,25 @@ void VisionEncoder::State::encode(std::span<const ConstFloatPlane> planes, const
     run = std::make_unique<Run>(*this, columns, rows, is_grounded);
   }
   const auto give = [](const Matrix& from, const Matrix& to) {
-    for (int r = 0; to.data != nullptr && r < from.rows; ++r) {
+    for (int r = 0; r < from.rows; ++r) {
       std::copy_n(from.row(r), from.columns, to.row(r));
     }
   };
-  run->tokens.run();
-  give(run->memory.x.view(), out.tokens);
-  if (out.pooled.data != nullptr) {
-    run->pool.run();
-    give(run->pooled.view(), out.pooled);
+  if (!run->tokens.run(stop)) {
+    return false;
   }
-  if (out.patches.data != nullptr) {
-    run->relate.run();
-    give(run->patches.view(), out.patches);
+  if (out.tokens.data != nullptr) {
+    give(run->memory.x.view(), out.tokens);
   }
-  if (is_grounded) {
-    run->ground.run();
-    give(run->patches.view(), out.grounded);
-  }
+  const auto run_for = [&](const Matrix& to, Stages& stages, OwnRows& from) {
+    if (to.data != nullptr && stages.run(stop)) {
+      give(from.view(), to);
+    }
+  };
+  run_for(out.pooled, run->pool, run->pooled);
+  run_for(out.patches, run->relate, run->patches);
+  run_for(out.grounded, run->ground, run->patches);
+  return !stop.stop_requested();
 }
 
 VisionEncoder::VisionEncoder(const std::string& path, const EncoderParameters& parameters) {
@@ -363,8 +365,9 @@ int VisionEncoder::layers() const { return state_->shape.tower.layers; }
 AttentionPrecision VisionEncoder::precision() const { return precision_of(state_->tower.is_bfloat16()); }
 const VisionNormalisation& VisionEncoder::normalisation() const { return state_->normalisation; }
 
-void VisionEncoder::encode(std::span<const ConstFloatPlane> rgb, const VisionOutputs& out) {
-  state_->encode(rgb, out);
+bool VisionEncoder::encode(std::span<const ConstFloatPlane> rgb, const VisionOutputs& out,
+                           const std::stop_token& stop) {
+  return state_->encode(rgb, out, stop);
 }
 
 }  // namespace nonlocal

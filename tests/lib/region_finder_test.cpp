@@ -269,6 +269,31 @@ TEST(RegionFinder, RepeatedFramesAllocateNothing) {
   }
 }
 
+TEST(RegionFinder, StopsAndLeavesWhatWasFound) {
+  const FrameKind kind = testing::frame_kinds()[1];
+  const auto frame = planted_frame(kind, 160, 120, {{kLeft, kRed}});
+  const auto other = planted_frame(kind, 120, 160, {{kLeft, kRed}});
+  for (const std::string& path : {kPlantedClip, kPlantedClipSeg}) {
+    RegionFinder finder(path, {.threads = 2, .side = 64});
+    finder.set_text("red");
+    std::stop_source stop;
+    stop.request_stop();
+    EXPECT_FALSE(finder.find(views_of(frame), kind.format, stop.get_token()));
+    EXPECT_EQ(finder.map().rows, 0);
+    ASSERT_TRUE(finder.find(views_of(frame), kind.format));
+    const std::vector<float> map = map_of(finder);
+    const std::vector<float> pooled(finder.pooled().begin(), finder.pooled().end());
+    EXPECT_FALSE(finder.find(views_of(other), kind.format, stop.get_token()));
+    EXPECT_EQ(map_of(finder), map);
+    EXPECT_TRUE(std::ranges::equal(finder.pooled(), pooled));
+    ASSERT_TRUE(finder.find(views_of(other), kind.format));
+    RegionFinder fresh(path, {.threads = 2, .side = 64});
+    fresh.set_text("red");
+    ASSERT_TRUE(fresh.find(views_of(other), kind.format));
+    EXPECT_EQ(map_of(finder), map_of(fresh));
+  }
+}
+
 TEST(RegionFinder, NothingIsThereBeforeAFrame) {
   RegionFinder finder(kPlantedClip);
   EXPECT_EQ(finder.map().rows, 0);

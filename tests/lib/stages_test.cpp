@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <numeric>
+#include <stop_token>
 #include <vector>
 
 namespace nonlocal::text {
@@ -45,7 +46,34 @@ TEST(Stages, EachTaskRunsOnceAndInItsStage) {
   }
 }
 
-TEST(Stages, NoneIsNoWork) { Stages(2).run(); }
+TEST(Stages, NoneIsNoWork) { EXPECT_TRUE(Stages(2).run()); }
+
+TEST(Stages, StopsBetweenTasks) {
+  for (const int threads : {1, 3}) {
+    Stages stages(threads);
+    std::stop_source stop;
+    std::atomic<int> first = 0;
+    std::atomic<int> second = 0;
+    stages.add(100, [&](int task, int) {
+      ++first;
+      if (task == 10) {
+        stop.request_stop();
+      }
+    });
+    stages.add(100, [&](int, int) { ++second; });
+    EXPECT_FALSE(stages.run(stop.get_token()));
+    EXPECT_GE(first, 1);
+    if (threads == 1) {  // others may have begun what follows
+      EXPECT_EQ(first, 11);
+    }
+    EXPECT_EQ(second, 0);
+    // And then all of it, from the start.
+    first = 0;
+    EXPECT_TRUE(stages.run());
+    EXPECT_EQ(first, 100);
+    EXPECT_EQ(second, 100);
+  }
+}
 
 }  // namespace
 }  // namespace nonlocal::text

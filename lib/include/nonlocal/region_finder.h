@@ -28,6 +28,7 @@
 
 #include <memory>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <string_view>
 
@@ -83,10 +84,11 @@ class NONLOCAL_API RegionFinder {
 
   // `frame`: planes as FrameGrader's. Throws InvalidArgument if they do not fit the format, there is no text
   // yet, or there would be more than 65,535 patches; ModelError if the model gives values that are not
-  // finite.
-  void find(std::span<const ConstPlane> frame, const ColourFormat& format);
+  // finite. Asked to stop, by any thread, it ends within a part of a layer, milliseconds, and tells false:
+  // what it found before stays.
+  bool find(std::span<const ConstPlane> frame, const ColourFormat& format, const std::stop_token& stop = {});
 
-  // Of the last frame, valid until the next one; empty before the first.
+  // Of the last frame that was not stopped, valid until the next one; empty before the first.
   [[nodiscard]] ConstMatrix map() const;                // 0 to 1, over the whole frame
   [[nodiscard]] std::span<const float> pooled() const;  // v', embedding_size() floats, not normalised
 

@@ -31,6 +31,7 @@
 #include <array>
 #include <memory>
 #include <span>
+#include <stop_token>
 #include <string>
 
 #include "nonlocal/export.h"
@@ -89,7 +90,9 @@ class NONLOCAL_API VisionEncoder {
 
   // R, G and B of 0 .. 1, of one size, a multiple of patch_size() on each side; normalised here. Throws
   // InvalidArgument, naming the matrix, if something does not fit, or there are more than 65,535 patches.
-  void encode(std::span<const ConstFloatPlane> rgb, const VisionOutputs& out);
+  // Asked to stop, by any thread, it ends within a part of a layer and tells false: `out` is not to be read.
+  bool encode(std::span<const ConstFloatPlane> rgb, const VisionOutputs& out,
+              const std::stop_token& stop = {});
 
  private:
   struct State;
