@@ -146,7 +146,7 @@ MaskDecoder::~MaskDecoder() = default;
 void MaskDecoder::read_last_steps(const Checkpoint& file) {
   const int width = tower_.shape().width;
   if (!file.has(kLast + ".0.weight")) {
-    last_.emplace(read_spread(file, kLast, width, 1));
+    last_.emplace(read_spread(file, kLast, width, 1, Activation::kNone));
     return;
   }
   const std::vector<float> weight =
@@ -156,12 +156,12 @@ void MaskDecoder::read_last_steps(const Checkpoint& file) {
       LinearLayer{{weight.data(), width, inputs, inputs}, file.floats(kLast + ".0.bias", {size(width)})},
       false, Activation::kRelu);
   const int half = dimension(file, kLast + ".2.weight", 4, 1, kMostChannels);
-  first_.emplace(read_spread(file, kLast + ".2", width, half));
-  last_.emplace(read_spread(file, kLast + ".4", half, 1));
+  first_.emplace(read_spread(file, kLast + ".2", width, half, Activation::kRelu));
+  last_.emplace(read_spread(file, kLast + ".4", half, 1, Activation::kNone));
 }
 
 MaskDecoder::Spread MaskDecoder::read_spread(const Checkpoint& file, const std::string& name, int inputs,
-                                             int outputs) {
+                                             int outputs, Activation activation) {
   const int side = dimension(file, name + ".weight", 4, 3, kMostPatch);
   const std::size_t area = size(side) * size(side);
   const std::vector<float> from =
@@ -176,9 +176,7 @@ MaskDecoder::Spread MaskDecoder::read_spread(const Checkpoint& file, const std::
       to_bias.push_back(bias[o]);
     }
   }
-  // What is not the last step is followed by ReLU.
-  return {Dense({{to.data(), static_cast<int>(area) * outputs, inputs, inputs}, to_bias}, false,
-                outputs == 1 ? Activation::kNone : Activation::kRelu),
+  return {Dense({{to.data(), static_cast<int>(area) * outputs, inputs, inputs}, to_bias}, false, activation),
           side};
 }
 

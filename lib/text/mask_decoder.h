@@ -62,7 +62,8 @@ class MaskDecoder {
   struct Run;
 
   void read_last_steps(const Checkpoint& file);
-  static Spread read_spread(const Checkpoint& file, const std::string& name, int inputs, int outputs);
+  static Spread read_spread(const Checkpoint& file, const std::string& name, int inputs, int outputs,
+                            Activation activation);
   void add_blocks(StageBuilder& stages, Run& run) const;
   void add_logits(StageBuilder& stages, Run& run) const;
 

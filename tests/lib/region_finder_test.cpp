@@ -423,6 +423,30 @@ void refine(Model& m, std::uint64_t first, std::uint64_t last, std::uint64_t cha
   add(".4.bias", {1});
 }
 
+// Whatever the number of channels between them: their ReLU makes 0 of -1, of which the probability is 1/2.
+TEST_F(RegionFinderErrors, RefinedStepsHaveTheirActivation) {
+  for (const std::uint64_t channels : {1, 2}) {
+    Model model(kPlantedClipSeg);
+    refine(model, 4, 2, channels);
+    const std::string name = "decoder.transposed_convolution";
+    const auto fill = [&](const std::string& part, float value) {
+      std::ranges::fill(model[name + part].values, value);
+    };
+    fill(".2.weight", 0);
+    fill(".2.bias", -1);
+    fill(".4.weight", 1);
+    fill(".4.bias", 0);
+    write_folder(model);
+    RegionFinder finder(folder_.string(), {.side = 64});
+    finder.set_text("red");
+    const FrameKind kind = testing::frame_kinds()[1];
+    ASSERT_TRUE(finder.find(views_of(planted_frame(kind, 160, 120, {{kLeft, kRed}})), kind.format));
+    for (const float v : map_of(finder)) {
+      ASSERT_NEAR(v, 0.5, 1e-6) << channels;
+    }
+  }
+}
+
 // 44 patches a side: 352 samples of 8 a patch.
 TEST_F(RegionFinderErrors, MapsHaveALimit) {
   expect_problem(kPlantedClipSeg, [](Model& m) { refine(m, 16, 16, 1); },

@@ -510,6 +510,7 @@ TEST_F(EvaluateTest, RefusesWhatCannotBe) {
   expect_refusal("clean.mkv --peers --crf 35", "^nonlocal: --peers: .*sigma.*0");
   expect_refusal("clean.mkv --peers --sigma 20,0", "^nonlocal: --peers: .*sigma.*0");
   expect_refusal("clean.mkv --report file", "^nonlocal: file: is no folder");
+  expect_refusal("small --report ./small", "^nonlocal: ./small: the report's pictures would be among");
   expect_refusal("clean.mkv --report none/page", "^nonlocal: none/page: no such folder: none");
   expect_refusal("clean.mkv --report /proc/page", "^nonlocal: /proc/page: cannot be (written|made)");
   expect_refusal("clean.mkv --format RGB", "--format: RGB not in .*GRAY8", 2);

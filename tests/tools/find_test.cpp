@@ -70,6 +70,10 @@ TEST_F(FindTest, SaysWhatIsWrong) {
     EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
   };
   expect("none.png red -o out.png" + kClip, "none.png: no such file");
+  must("cp in.png kept; ln -s in.png link.png");
+  expect("in.png red -o ./in.png" + kClip, "the output is the input itself");
+  expect("link.png red -o in.png" + kClip, "the output is the input itself");
+  must("cmp in.png kept");
   expect("in.png red -o out.xyz" + kClip, "expected a name that ends in .png");
   expect("in.png red -o out.png --model none", "none: expected a folder or a safetensors file");
   expect("in.png red -o out.png --model .", "expected model.safetensors");

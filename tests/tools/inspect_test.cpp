@@ -56,6 +56,16 @@ TEST_F(InspectTest, SaysWhatEncodesTextAndPictures) {
   EXPECT_NE(grade.find("\nfilter "), std::string::npos) << grade;
 }
 
+TEST_F(InspectTest, ANetworksFolderIsLikeItsFile) {
+  must("mkdir folder other; cp " + kParity + "network_u_net.safetensors folder/model.safetensors");
+  EXPECT_NE(must("$TOOL inspect folder").find("receptive field"), std::string::npos);
+  // Neither a network nor anything of CLIP's: the file is named.
+  must("cp " + kParity + "positional_encoding.safetensors other/model.safetensors");
+  const Outcome outcome = run("$TOOL inspect other");
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_EQ(outcome.err.find("nonlocal: other/model.safetensors: "), 0U) << outcome.err;
+}
+
 TEST_F(InspectTest, SaysWhatIsWrong) {
   must("echo nonsense > bad.safetensors");
   for (const std::string name : {"bad.safetensors", "none.safetensors", "."}) {

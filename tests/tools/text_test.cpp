@@ -135,6 +135,44 @@ TEST_F(TextTest, FailuresAreOneLine) {
   EXPECT_EQ(run("$TOOL embed a").status, 2);
 }
 
+// What is read beside a model that is named by its file.
+TEST_F(TextTest, EmbedDoesNotOverwriteWhatLiesBesideTheModel) {
+  must("mkdir model; cp " + kModel + " model/clip.safetensors; cp " + kVocabulary + " model/tokenizer.json");
+  must("cp -r model kept");
+  expect_failure("embed a --model model/clip.safetensors -o model/tokenizer.json",
+                 "the model's tokenizer.json itself");
+  expect_failure("embed a --model model/clip.safetensors -o model/clip.safetensors", "the model itself");
+  must("diff -r model kept");
+  must("for i in 1 2; do $TOOL embed a --model model/clip.safetensors -o model/mine.safetensors; done");
+}
+
+TEST_F(TextTest, WhatIsNoRegularFileIsNotReplacedByOne) {
+  must("mkfifo pipe");
+  expect_failure("embed a -o pipe", "pipe: is no regular file");
+  must("test -p pipe");
+}
+
+TEST_F(TextTest, WhatCannotBeWrittenToStandardOutputIsAFailure) {
+  for (const std::string command :
+       {"tokenize a", "tokenize --json a", "inspect grade", "embed a -o e.safetensors"}) {
+    const Outcome outcome = run("$TOOL " + command + " > /dev/full");
+    EXPECT_EQ(outcome.status, 1) << command;
+    EXPECT_EQ(outcome.err, "nonlocal: standard output: cannot be written\n") << command;
+  }
+}
+
+TEST_F(TextTest, TerminalsAreNotSentWhatAVocabularyHolds) {
+  nlohmann::json vocabulary = nlohmann::json::parse(std::ifstream(kVocabulary));
+  nlohmann::json token = vocabulary["added_tokens"].back();
+  token["id"] = 764;
+  token["content"] = "\x1b[31mX";
+  vocabulary["added_tokens"].push_back(token);
+  std::ofstream("tokenizer.json") << vocabulary;
+  const std::string out = must("$TOOL tokenize $'a \\x1b[31mX' --model tokenizer.json");
+  EXPECT_NE(out.find("764  \"\\u001b[31mX\""), std::string::npos) << out;
+  EXPECT_EQ(out.find('\x1b'), std::string::npos) << out;
+}
+
 // Whatever its files are called, and by whatever name the output is one of them.
 TEST_F(TextTest, EmbedDoesNotOverwriteTheModelsFolder) {
   must("mkdir model; cp " + kModel + " model/clip.safetensors; cp " + kVocabulary + " model/tokenizer.json");
@@ -144,6 +182,8 @@ TEST_F(TextTest, EmbedDoesNotOverwriteTheModelsFolder) {
   expect_failure("embed a --model ./model -o name/clip.safetensors", "the model's clip.safetensors itself");
   expect_failure("embed a --model model -o link", "link: the output is the model's tokenizer.json itself");
   must("diff -r model kept");
+  // A second one would make it a model of two.
+  expect_failure("embed a --model model -o name/mine.safetensors", "could not be read any more");
   must("mv model/clip.safetensors model/model.safetensors");
   expect_failure("embed a --model model -o model/model.safetensors", "the model");
   must("for i in 1 2; do $TOOL embed a --model model -o model/mine.safetensors; done");

@@ -408,7 +408,7 @@ void run(BenchOptions options) {
   check(options);
   const BenchResult result = bench(options);
   if (options.as_json)
-    std::cout << as_json(options, result).dump(2) << std::endl;
+    std::cout << as_json(options, result).dump(2, ' ', false, json::error_handler_t::replace) << std::endl;
   else
     print(options, result);
 }

@@ -194,7 +194,7 @@ void run(Options options) {
   take_up(options);
   const Result result = bench(options);
   if (options.as_json)
-    std::cout << as_json(options, result).dump(2) << std::endl;
+    std::cout << as_json(options, result).dump(2, ' ', false, json::error_handler_t::replace) << std::endl;
   else
     print(options, result);
 }

@@ -23,6 +23,10 @@
 namespace nonlocal::tools {
 namespace {
 
+namespace fs = std::filesystem;
+
+constexpr const char* kWeights = ".safetensors";
+
 struct EmbedOptions {
   std::string text;
   std::string model = kPromptModel;
@@ -53,36 +57,50 @@ void write(const std::string& path, const EmbedOptions& options, const TextEmbed
 // None of a model in a folder.
 std::optional<KnownWords> words_of(const std::string& model) {
   std::error_code error;
-  return std::filesystem::is_directory(model, error) ? std::nullopt : std::optional<KnownWords>(model);
+  return fs::is_directory(model, error) ? std::nullopt : std::optional<KnownWords>(model);
 }
 
-// Nor one of the files of a model in a folder: weights, an index, a configuration, a vocabulary. Beside
-// model.safetensors no other weights are read.
-void check_is_not_read(const std::string& output, const std::string& model) {
-  namespace fs = std::filesystem;
+// Nor one of the files of a model: weights, an index, and what lies beside them, such as a configuration and
+// a vocabulary. Nor a file that would keep the model from being read: where no name says which weights are
+// the model's, there may be only these. Other weights beside a file, or beside model.safetensors, are not
+// read.
+void check_is_not_read(const fs::path& output, const fs::path& model) {
   PartialFile::check_is_not(output, model, "model");
   std::error_code error;
-  const fs::path whole = fs::path(model) / "model.safetensors";
-  const bool is_whole = fs::exists(whole, error);
-  for (fs::directory_iterator at(model, error); !error && at != fs::directory_iterator();
+  const bool is_folder = fs::is_directory(model, error);
+  const fs::path folder = is_folder ? model : model.has_parent_path() ? model.parent_path() : fs::path(".");
+  const fs::path weights = is_folder ? folder / "model.safetensors" : model;
+  const bool is_named = fs::exists(weights, error);
+  bool has_weights = false;
+  for (fs::directory_iterator at(folder, error); !error && at != fs::directory_iterator();
        at.increment(error)) {
-    if (is_whole && at->path().extension() == whole.extension() && at->path() != whole) {
+    if (is_named && at->path().extension() == kWeights && at->path() != weights) {
       continue;
     }
+    has_weights = has_weights || at->path().extension() == kWeights;
     PartialFile::check_is_not(output, at->path(), "model's " + at->path().filename().string());
+  }
+  const fs::path beside = output.has_parent_path() ? output.parent_path() : fs::path(".");
+  if (is_folder && !is_named && has_weights && output.extension() == kWeights &&
+      fs::equivalent(beside, folder, error) && !fs::exists(folder / "model.safetensors.index.json", error)) {
+    throw Failure(
+        output.string() +
+        ": beside the model's weights, which are not called model.safetensors, the model could not be "
+        "read any more");
   }
 }
 
 void run(const EmbedOptions& options) {
   const std::string model = model_file(options.model);
   check_is_not_read(options.output, model);
-  PartialFile file(options.output);
+  PartialFile::check(options.output);
   const auto precision =
       options.precision == "bf16" ? AttentionPrecision::kBfloat16 : AttentionPrecision::kFloat32;
   TextEncoder encoder(model, {.precision = precision});
   const std::optional<KnownWords> words = words_of(model);
   // As PromptReader reads it.
   const TextEmbedding embedding = encoder.encode(words ? words->corrected(options.text) : options.text);
+  PartialFile file(options.output);
   write(file.path().string(), options, embedding);
   file.commit();
   std::cout << formatted("%s: %zu tokens of %d channels, pooled to %zu", options.output.c_str(),

@@ -155,7 +155,7 @@ void run(Options options) {
   asked.keeps_pictures = !options.report.empty();
   asked.quiet = asked.material.quiet = asked.quiet || options.as_json;
   if (asked.presets.empty() && asked.models.empty()) asked.presets = {"fast", "balanced", "quality"};
-  if (!options.report.empty()) check_report_folder(options.report);
+  if (!options.report.empty()) check_report_folder(options.report, asked.material.path);
   const Evaluation evaluation = evaluate(asked);
   if (!options.report.empty()) write_report(options.report, asked, evaluation);
   if (evaluation.material.is_cut)
@@ -163,7 +163,8 @@ void run(Options options) {
                            asked.material.path.c_str(), long(evaluation.material.count()))
               << std::endl;
   if (options.as_json)
-    std::cout << as_json(options, evaluation).dump(2) << std::endl;
+    std::cout << as_json(options, evaluation).dump(2, ' ', false, json::error_handler_t::replace)
+              << std::endl;
   else
     print(options, evaluation);
 }

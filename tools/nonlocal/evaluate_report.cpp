@@ -255,8 +255,10 @@ class Report {
 
 }  // namespace
 
-void check_report_folder(const fs::path& folder) {
+void check_report_folder(const fs::path& folder, const fs::path& input) {
   std::error_code ignored;
+  if (fs::equivalent(folder, input, ignored))
+    throw Failure(folder.string() + ": the report's pictures would be among those of the input");
   const bool exists = fs::exists(folder, ignored);
   if (exists && !fs::is_directory(folder, ignored)) throw Failure(folder.string() + ": is no folder");
   const fs::path parent = folder.has_parent_path() ? folder.parent_path() : fs::path(".");

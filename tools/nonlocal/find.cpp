@@ -14,6 +14,7 @@
 
 #include "commands.h"
 #include "option_checks.h"
+#include "partial_file.h"
 #include "picture_file.h"
 #include "progress.h"
 #include "prompt.h"
@@ -83,6 +84,7 @@ std::string summary_of(const cv::Mat& map, cv::Size size) {
 
 void run(const FindOptions& options) {
   check_picture_name(options.output);
+  PartialFile::check_is_not(options.output, options.input, "input");
   cv::Mat picture = read_picture(options.input);
   Progress progress(2, false, "step");
   progress.show(0, "reading the model");

@@ -133,7 +133,7 @@ bool is_network(const std::string& file) {
 }
 
 void run(const InspectOptions& options) {
-  const std::string file = model_file(options.model);
+  std::string file = model_file(options.model);
   if (const auto model = is_network(file) ? std::nullopt : summarise_text_model(file)) {
     if (options.as_json) {
       std::cout << text_model_json(*model).dump(2, ' ', false, json::error_handler_t::replace) << std::endl;
@@ -142,6 +142,7 @@ void run(const InspectOptions& options) {
     }
     return;
   }
+  if (std::filesystem::is_directory(file)) file = weights_in(file);
   const ModelSummary model = summarise_model(file);
   if (options.as_json) {
     std::cout << model_json(file, model).dump(2, ' ', false, json::error_handler_t::replace) << std::endl;

@@ -67,6 +67,8 @@ std::string shown(const std::string& text) {
   return json(text).dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
+std::string weights_in(const std::string& folder) { return Checkpoint(folder).first_file(); }
+
 std::optional<TextModelSummary> summarise_text_model(const std::string& path) {
   const Checkpoint file(path);
   TextModelSummary m;

@@ -37,4 +37,7 @@ nlohmann::json text_model_json(const TextModelSummary& model);
 // Text from a file: control characters are escaped.
 std::string shown(const std::string& text);
 
+// The folder's weights, the first file of several.
+std::string weights_in(const std::string& folder);
+
 }  // namespace nonlocal::tools

@@ -3,6 +3,7 @@
 // embeddings, and finds what they ask for.
 
 #include <CLI/CLI.hpp>
+#include <cstdio>
 #include <iostream>
 
 #include "commands.h"
@@ -43,6 +44,10 @@ int main(int argc, char** argv) {
         app.get_subcommands([&](CLI::App* command) { return command->check_name(argv[1]); }).empty())
       throw CLI::ParseError(std::string(argv[1]) + " is no subcommand", kWrongUsage);
     app.parse(argc, argv);
+    // A full disk is told when it is written to.
+    if (!std::cout.flush() || std::fflush(stdout) != 0) {
+      return fail("standard output: cannot be written", kFailed);
+    }
     return 0;
   } catch (const CLI::Success& help) {
     return app.exit(help);

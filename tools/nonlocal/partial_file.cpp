@@ -42,6 +42,8 @@ void PartialFile::check(const fs::path& target) {
   const fs::path folder = target.has_parent_path() ? target.parent_path() : fs::path(".");
   if (!fs::exists(folder, error)) throw Failure(target.string() + ": no such folder: " + folder.string());
   if (fs::is_directory(target, error)) throw Failure(target.string() + ": is a folder, not a file");
+  if (fs::exists(target, error) && !fs::is_regular_file(target, error))
+    throw Failure(target.string() + ": is no regular file, and would be replaced by one");
 }
 
 void PartialFile::check_is_not(const fs::path& target, const fs::path& read, const std::string& what) {

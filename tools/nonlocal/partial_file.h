@@ -21,7 +21,8 @@ class PartialFile {
   // The same where `path`, on the same disk, is written by others.
   PartialFile(std::filesystem::path target, std::filesystem::path path);
 
-  // Throws Failure where `target` cannot be a file: it is a folder, or its folder is not there.
+  // Throws Failure where `target` cannot be a file: it is a folder, or a device or a pipe, or its folder is
+  // not there.
   static void check(const std::filesystem::path& target);
 
   // Throws Failure where `target` is the file `read`, by whatever name: `what` of the work that is.

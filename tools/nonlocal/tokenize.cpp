@@ -2,6 +2,7 @@
 #include <nonlocal/tokenizer.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -36,6 +37,12 @@ void print_json(const TokenizeOptions& options, const Tokenizer& tokenizer, cons
   std::cout << result.dump(2, ' ', false, json::error_handler_t::replace) << std::endl;
 }
 
+// A vocabulary's file may hold anything: what a terminal would obey is escaped, as JSON does.
+std::string printable(const std::string& piece) {
+  const bool has_controls = std::ranges::any_of(piece, [](unsigned char c) { return c < ' ' || c == 0x7F; });
+  return has_controls ? json(piece).dump(-1, ' ', true, json::error_handler_t::replace) : piece;
+}
+
 std::string context_problem(const std::string& text) {
   int tokens = 0;
   const bool is_count = CLI::detail::lexical_cast(text, tokens) && tokens <= 1000000;
@@ -49,7 +56,8 @@ void run(const TokenizeOptions& options) {
     print_json(options, tokenizer, found);
     return;
   }
-  for (const int id : found.ids) std::cout << formatted("%7d  %s", id, tokenizer.piece(id).c_str()) << "\n";
+  for (const int id : found.ids)
+    std::cout << formatted("%7d  %s", id, printable(tokenizer.piece(id)).c_str()) << "\n";
   std::cout.flush();
   // No model's limit, but the user's.
   if (found.cut > 0)
