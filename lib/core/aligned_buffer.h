@@ -12,9 +12,13 @@ template <typename T>
 class AlignedBuffer {
  public:
   void allocate(std::size_t count) {
-    const std::size_t bytes = (count * sizeof(T) + kAlignment - 1) / kAlignment * kAlignment;
-    data_.reset(static_cast<T*>(::operator new(bytes, std::align_val_t(kAlignment))));
-    std::memset(data_.get(), 0, bytes);
+    allocate_unset(count);
+    std::memset(data_.get(), 0, bytes(count));
+  }
+  // The same, holding anything: for what is written by several threads, each of which then brings its pages
+  // in.
+  void allocate_unset(std::size_t count) {
+    data_.reset(static_cast<T*>(::operator new(bytes(count), std::align_val_t(kAlignment))));
     size_ = count;
   }
   [[nodiscard]] T* data() { return data_.get(); }
@@ -23,6 +27,9 @@ class AlignedBuffer {
 
  private:
   static constexpr std::size_t kAlignment = 64;
+  static std::size_t bytes(std::size_t count) {
+    return (count * sizeof(T) + kAlignment - 1) / kAlignment * kAlignment;
+  }
   struct Free {
     void operator()(T* p) const { ::operator delete(p, std::align_val_t(kAlignment)); }
   };

@@ -27,18 +27,34 @@ using grade::ExactKernels;
 using grade::Lattices;
 using grade::PlaceBasis;
 
-struct Sampling {
-  int n;
+// Places, even from border to border.
+struct Grid {
   int columns;
   int rows;
   [[nodiscard]] int places() const { return columns * rows; }
+  // 0 .. 1
+  [[nodiscard]] double x(int place) const { return along(place % columns, columns); }
+  [[nodiscard]] double y(int place) const { return along(place / columns, rows); }
+
+ private:
+  static double along(int i, int count) { return count == 1 ? 0.5 : static_cast<double>(i) / (count - 1); }
+};
+
+// Where a place of a grid is on one that has twice as many, or four times.
+int on_finer(const Grid& grid, const Grid& finer, int column, int row) {
+  const auto step = [](int fine, int places) { return (fine - 1) / (places - 1); };
+  return row * step(finer.rows, grid.rows) * finer.columns + column * step(finer.columns, grid.columns);
+}
+
+struct Sampling {
+  int n;  // colours an axis
+  Grid grid;
 };
 
 // A filter that does not know places has the first one, and what hardly depends on them. Frames take longer
 // from one to the next; what they hold bounds colours where places are many.
-constexpr Sampling kWithoutPlaces = {33, 1, 1};
-constexpr Sampling kWithPlaces[] = {kWithoutPlaces, {33, 9, 5}, {25, 17, 9}, {17, 33, 17}};
-constexpr Sampling kFinest = kWithPlaces[3];  // its places include those of all others
+constexpr Sampling kWithoutPlaces = {33, {1, 1}};
+constexpr Sampling kWithPlaces[] = {kWithoutPlaces, {33, {9, 5}}, {25, {17, 9}}, {17, {33, 17}}};
 
 // Calculates with the filter in working memory of its own for each thread.
 class Sampler {
@@ -53,12 +69,13 @@ class Sampler {
   }
 
   // The changes at the nodes of a lattice of n x n x n colours, at some places of a grid one after another.
-  void sample(int n, const Sampling& grid, const std::vector<int>& places, float* change) {
+  void sample(int n, const Grid& grid, const std::vector<int>& places, float* change) {
     const std::ptrdiff_t nodes = static_cast<std::ptrdiff_t>(n) * n * n;
     const int pieces = static_cast<int>((nodes + kPiece - 1) / kPiece);
     Workers::shared().run(static_cast<int>(places.size()) * pieces, threads_, [&](int task, int slot) {
       const int first = task % pieces * kPiece;
-      const Place at(frequencies_, grid, places[task / pieces]);
+      const int place = places[task / pieces];
+      const Place at(frequencies_, grid.x(place), grid.y(place));
       kernels_.sample(job_, n, first, static_cast<int>(std::min<std::ptrdiff_t>(kPiece, nodes - first)), at.x,
                       at.y, change + std::ptrdiff_t{3} * (task / pieces) * grade::lattice_stride(n),
                       scratch(slot));
@@ -71,7 +88,7 @@ class Sampler {
   void map(int count, const Map& map) {
     Workers::shared().run(count, threads_, [&](int i, int slot) {
       map(i, [&](const std::array<float*, 3>& level, int colours, double x, double y) {
-        const Place at(frequencies_, 2 * x - 1, 2 * y - 1);
+        const Place at(frequencies_, x, y);
         kernels_.map(job_, level, colours, at.x, at.y, scratch(slot));
       });
     });
@@ -81,16 +98,13 @@ class Sampler {
   static constexpr int kPiece = 4096;
 
   struct Place {
-    Place(int frequencies, const Sampling& grid, int i)
-        : Place(frequencies, along(i % grid.columns, grid.columns), along(i / grid.columns, grid.rows)) {}
     Place(int frequencies, double at_x, double at_y) {
       double values[2][2 * grade::kMostFrequencies];
-      grade::place_features(frequencies, at_x, values[0]);
-      grade::place_features(frequencies, at_y, values[1]);
+      grade::place_features(frequencies, 2 * at_x - 1, values[0]);
+      grade::place_features(frequencies, 2 * at_y - 1, values[1]);
       std::copy_n(values[0], 2 * frequencies, x);
       std::copy_n(values[1], 2 * frequencies, y);
     }
-    static double along(int i, int count) { return count == 1 ? 0.0 : 2.0 * i / (count - 1) - 1; }
     float x[2 * grade::kMostFrequencies];
     float y[2 * grade::kMostFrequencies];
   };
@@ -104,12 +118,6 @@ class Sampler {
   std::size_t floats_;
   AlignedBuffer<float> scratch_;
 };
-
-// Where a place of a grid is on the finest one.
-int on_finest(const Sampling& s, int column, int row) {
-  const auto step = [](int finest, int places) { return (finest - 1) / (places - 1); };
-  return row * step(kFinest.rows, s.rows) * kFinest.columns + column * step(kFinest.columns, s.columns);
-}
 
 using Levels = std::array<std::vector<float>, 3>;
 
@@ -147,10 +155,10 @@ struct Tetrahedron {
 
 // The places of the grid around one, and their weights.
 struct Cell {
-  Cell(double x, double y, const Sampling& s) {
-    const double at[2] = {x * (s.columns - 1), y * (s.rows - 1)};
-    column = std::min(static_cast<int>(at[0]), std::max(0, s.columns - 2));
-    row = std::min(static_cast<int>(at[1]), std::max(0, s.rows - 2));
+  Cell(double x, double y, const Grid& grid) {
+    const double at[2] = {x * (grid.columns - 1), y * (grid.rows - 1)};
+    column = std::min(static_cast<int>(at[0]), std::max(0, grid.columns - 2));
+    row = std::min(static_cast<int>(at[1]), std::max(0, grid.rows - 2));
     const double u = at[0] - column;
     const double v = at[1] - row;
     weights = {(1 - u) * (1 - v), u * (1 - v), (1 - u) * v, u * v};
@@ -187,7 +195,8 @@ class Probes {
       b.change = changes(b.level, b.x, b.y, add);
     });
     if (has_places) {
-      sample_grid(random_levels(format));
+      grid_level_ = random_levels(format);
+      sample_places({17, 9});
     }
   }
 
@@ -196,18 +205,24 @@ class Probes {
     return mean_root(
         [&](int batch, const auto&) {
           const Batch& b = batches_[batch];
-          const Cell cell(b.x, b.y, {l.n, l.columns, l.rows});
+          const Cell cell(b.x, b.y, {l.columns, l.rows});
           Found found{};
           for (int i = 0; i < kColours; ++i) {
             const Tetrahedron t(b.colour(i), l.n);
-            for (int k = 0; k < 16 * channels_; ++k) {
-              const int corner = k % 4;
-              const int c = k / 16;
-              const auto& [first, second, third] = t.nodes[k / 4 % 4];
-              const double weight = cell.weights[corner] * t.weights[k / 4 % 4];
-              if (cell.weights[corner] != 0) {  // else there may be no such place
+            std::array<std::ptrdiff_t, 4> nodes;
+            for (int k = 0; k < 4; ++k) {
+              const auto& [first, second, third] = t.nodes[k];
+              nodes[k] = (static_cast<std::ptrdiff_t>(first) * l.n + second) * l.n + third;
+            }
+            for (int corner = 0; corner < 4; ++corner) {
+              for (int c = 0; cell.weights[corner] != 0 && c < channels_;
+                   ++c) {  // else there may be no such place
                 const float* lattice = l.at(cell.column_of(corner), cell.row_of(corner), c);
-                found[c][i] += weight * lattice[(first * l.n + second) * l.n + third];
+                double sum = 0;
+                for (int k = 0; k < 4; ++k) {
+                  sum += t.weights[k] * lattice[nodes[k]];
+                }
+                found[c][i] += cell.weights[corner] * sum;
               }
             }
           }
@@ -244,22 +259,37 @@ class Probes {
         kPlacesOfColours);
   }
 
-  // Of interpolation between places alone, at those of the finest grid; of these, which have none between
-  // them, a third of what the grid before has (a quarter where all is smooth).
-  [[nodiscard]] double error_of_places(const Sampling& s) const {
-    if (s.columns == kFinest.columns) {
-      return error_of_places({0, (s.columns + 1) / 2, (s.rows + 1) / 2}) / 3;
+  // The changes at a grid's places, at some colours.
+  void sample_places(const Grid& grid) {
+    grid_ = grid;
+    changes_.resize(static_cast<std::size_t>(grid.places()) * values());
+    sampler_.map(grid.places(), [&](int p, const auto& add) {
+      const Levels change = changes(grid_level_, grid.x(p), grid.y(p), add);
+      for (int c = 0; c < channels_; ++c) {
+        std::copy_n(change[c].data(), kColours,
+                    changes_.data() + static_cast<std::ptrdiff_t>(p) * values() + c * kColours);
+      }
+    });
+  }
+  [[nodiscard]] const Grid& grid() const { return grid_; }
+  [[nodiscard]] const std::vector<double>& changes() const { return changes_; }  // [grid().places()][values]
+
+  // Of interpolation between places alone, at those of grid(); of a grid that has none between them, a third
+  // of what the one before has (a quarter where all is smooth).
+  [[nodiscard]] double error_of_places(const Grid& grid) const {
+    if (grid.columns >= grid_.columns) {
+      return error_of_places({(grid.columns + 1) / 2, (grid.rows + 1) / 2}) / 3;
     }
-    const std::vector<double> mean = s.places() == 1 ? mean_of_grid() : std::vector<double>();
+    const std::vector<double> mean = grid.places() == 1 ? mean_of_grid() : std::vector<double>();
     double squares = 0;
-    for (int p = 0; p < kFinest.places(); ++p) {
-      const Cell cell(static_cast<double>(p % kFinest.columns) / (kFinest.columns - 1),
-                      static_cast<double>(p / kFinest.columns) / (kFinest.rows - 1), s);
+    for (int p = 0; p < grid_.places(); ++p) {
+      const Cell cell(grid_.x(p), grid_.y(p), grid);
       const double* corners[4];
       for (int k = 0; k < 4; ++k) {  // where a weight is 0 there may be no such place
-        corners[k] = !mean.empty()          ? mean.data()
-                     : cell.weights[k] == 0 ? at_grid(0)
-                                            : at_grid(on_finest(s, cell.column_of(k), cell.row_of(k)));
+        corners[k] = !mean.empty() ? mean.data()
+                     : cell.weights[k] == 0
+                         ? at_grid(0)
+                         : at_grid(on_finer(grid, grid_, cell.column_of(k), cell.row_of(k)));
       }
       const double* const right = at_grid(p);
       for (int i = 0; i < values(); ++i) {
@@ -268,11 +298,8 @@ class Probes {
         squares += e * e;
       }
     }
-    return std::sqrt(squares / static_cast<double>(grid_.size()));
+    return std::sqrt(squares / static_cast<double>(changes_.size()));
   }
-
-  // The changes at the finest grid's places.
-  [[nodiscard]] const std::vector<double>& grid() const { return grid_; }
 
  private:
   static constexpr int kPlaces = 64;
@@ -317,28 +344,15 @@ class Probes {
     return change;
   }
 
-  void sample_grid(const Levels& level) {
-    grid_.resize(static_cast<std::size_t>(kFinest.places()) * values());
-    sampler_.map(kFinest.places(), [&](int p, const auto& add) {
-      const double x = static_cast<double>(p % kFinest.columns) / (kFinest.columns - 1);
-      const double y = static_cast<double>(p / kFinest.columns) / (kFinest.rows - 1);
-      const Levels change = changes(level, x, y, add);
-      for (int c = 0; c < channels_; ++c) {
-        std::copy_n(change[c].data(), kColours,
-                    grid_.data() + static_cast<std::ptrdiff_t>(p) * values() + c * kColours);
-      }
-    });
-  }
-
   [[nodiscard]] int values() const { return channels_ * kColours; }
   [[nodiscard]] const double* at_grid(int place) const {
-    return grid_.data() + static_cast<std::ptrdiff_t>(place) * values();
+    return changes_.data() + static_cast<std::ptrdiff_t>(place) * values();
   }
   [[nodiscard]] std::vector<double> mean_of_grid() const {
     std::vector<double> mean(values());
-    for (int p = 0; p < kFinest.places(); ++p) {
+    for (int p = 0; p < grid_.places(); ++p) {
       for (int i = 0; i < values(); ++i) {
-        mean[i] += at_grid(p)[i] / kFinest.places();
+        mean[i] += at_grid(p)[i] / grid_.places();
       }
     }
     return mean;
@@ -367,78 +381,126 @@ class Probes {
   int channels_;
   std::mt19937 random_;
   std::vector<Batch> batches_;
-  std::vector<double> grid_;  // [the finest grid's places][values()]
+  Levels grid_level_;
+  Grid grid_{};
+  std::vector<double> changes_;
+};
+
+struct Choice {
+  Sampling sampling;
+  int asked;  // colours an axis that the filter is asked for: all, or every second one
 };
 
 // The cheapest for frames that is near enough, or the nearest. One place for all is to be twice as near: what
-// it leaves out is the same all over a corner, which is seen where as much of interpolation's is not.
-Sampling choose(const Probes& probes, double tolerance) {
+// it leaves out is the same all over a corner, which is seen where as much of interpolation's is not. Half of
+// the colours are enough where they leave a margin.
+Choice choose(const Probes& probes, double tolerance) {
+  constexpr double kMargin = 0.75;
   std::map<int, double> of_colours;
-  Sampling best = kWithPlaces[0];
+  Choice best{};
   double least = HUGE_VAL;
   for (const Sampling& s : kWithPlaces) {
-    if (!of_colours.contains(s.n)) {
-      of_colours[s.n] = probes.error_of_colours(s.n);
-    }
-    const double of_places = probes.error_of_places(s) * (s.places() == 1 ? 2 : 1);
-    const double error = std::hypot(of_colours[s.n], of_places);
-    if (error < least) {
-      best = s;
-      least = error;
-    }
-    if (least <= tolerance) {
-      break;
+    const double of_places = probes.error_of_places(s.grid) * (s.grid.places() == 1 ? 2 : 1);
+    for (const int asked : {(s.n + 1) / 2, s.n}) {
+      if (!of_colours.contains(asked)) {
+        of_colours[asked] = probes.error_of_colours(asked);
+      }
+      const double error = std::hypot(of_colours[asked], of_places);
+      if (error <= tolerance * (asked == s.n ? 1 : kMargin)) {
+        return {s, asked};
+      }
+      if (error < least) {
+        best = {s, asked};
+        least = error;
+      }
     }
   }
   return best;
 }
 
-// Of each place of the grid, the weights of the basis's places; of one place that stands for all, their mean.
-std::vector<float> weights_on(const Sampling& s, const PlaceBasis& basis) {
+// Of each place of the grid, the weights of the basis's places on `finer`; of one place that stands for all,
+// their mean.
+std::vector<float> weights_on(const Grid& grid, const Grid& finer, const PlaceBasis& basis) {
   const std::size_t n = basis.places.size();
-  std::vector<float> weights(n * s.places());
-  for (int p = 0; p < (s.places() == 1 ? kFinest.places() : s.places()); ++p) {
-    const float* of =
-        basis.weights.data() + n * (s.places() == 1 ? p : on_finest(s, p % s.columns, p / s.columns));
-    float* const to = weights.data() + (s.places() == 1 ? 0 : n * p);
+  std::vector<float> weights(n * grid.places());
+  const auto add = [&](int place, int of, float share) {
     for (std::size_t i = 0; i < n; ++i) {
-      to[i] += s.places() == 1 ? of[i] / static_cast<float>(kFinest.places()) : of[i];
+      weights[n * place + i] += share * basis.weights[n * of + i];
+    }
+  };
+  if (grid.places() == 1) {
+    for (int p = 0; p < finer.places(); ++p) {
+      add(0, p, 1.0F / static_cast<float>(finer.places()));
+    }
+  } else {
+    for (int p = 0; p < grid.places(); ++p) {
+      add(p, on_finer(grid, finer, p % grid.columns, p / grid.columns), 1);
     }
   }
   return weights;
+}
+
+// One channel of a lattice with twice as many colours an axis, less one. Tetrahedra are cut into such as they
+// are themselves (H. Freudenthal 1942): each new node lies on an edge, and interpolation goes on as before.
+void refine(const float* from, int n, float* to) {
+  const int m = 2 * n - 1;
+  for (int x = 0; x < m; ++x) {
+    for (int y = 0; y < m; ++y, to += m) {
+      const float* const at = from + (x / 2 * n + y / 2) * n;
+      const float* const next = at + (x % 2 * n + y % 2) * n;
+      for (int z = 0; z < m; ++z) {
+        to[z] = (at[z / 2] + next[(z + 1) / 2]) / 2;
+      }
+    }
+  }
 }
 
 // The filter is asked at few places only, of which the others' lattices are sums. They miss a sixth of the
 // tolerance at most: it is not spread over all colours as that of interpolation is, and pictures of few
 // colours show it (with half of the tolerance the worst of them was at 45.5 dB in place of 51.3). A filter
 // that needs too many places for that is asked at each.
-void fill(Sampler& sampler, const Probes& probes, const Sampling& s, const GradeLookParameters& parameters,
+void fill(Sampler& sampler, Probes& probes, const Choice& choice, const GradeLookParameters& parameters,
           float* change) {
   constexpr int kMostOfBasis = 24;
+  const auto& [n, grid] = choice.sampling;
+  if (grid.columns > probes.grid().columns) {
+    probes.sample_places(grid);
+  }
   const double missing = parameters.tolerance / 6;
-  const PlaceBasis basis = grade::find_place_basis(probes.grid(), kFinest.places(), missing, kMostOfBasis);
+  const PlaceBasis basis =
+      grade::find_place_basis(probes.changes(), probes.grid().places(), missing, kMostOfBasis);
   const int places = static_cast<int>(basis.places.size());
-  if (s.places() > 1 && (places >= s.places() || basis.remainder > missing)) {
-    std::vector<int> all(s.places());
+  if (grid.places() > 1 && (places >= grid.places() || basis.remainder > missing)) {
+    std::vector<int> all(grid.places());
     std::iota(all.begin(), all.end(), 0);
-    sampler.sample(s.n, s, all, change);
+    sampler.sample(n, grid, all, change);
     return;
   }
-  const std::ptrdiff_t size = 3 * grade::lattice_stride(s.n);
+  const int threads = thread_count(parameters.threads);
+  const std::ptrdiff_t size = 3 * grade::lattice_stride(n);
   AlignedBuffer<float> few;
   few.allocate(static_cast<std::size_t>(size) * places);
-  sampler.sample(s.n, kFinest, basis.places, few.data());
-  const std::vector<float> weights = weights_on(s, basis);
+  if (choice.asked == n) {
+    sampler.sample(n, probes.grid(), basis.places, few.data());
+  } else {
+    const std::ptrdiff_t stride = grade::lattice_stride(choice.asked);
+    AlignedBuffer<float> coarse;
+    coarse.allocate(static_cast<std::size_t>(3 * stride) * places);
+    sampler.sample(choice.asked, probes.grid(), basis.places, coarse.data());
+    Workers::shared().run(3 * places, threads, [&](int channel, int) {
+      refine(coarse.data() + channel * stride, choice.asked, few.data() + channel * grade::lattice_stride(n));
+    });
+  }
+  const std::vector<float> weights = weights_on(grid, probes.grid(), basis);
   constexpr std::ptrdiff_t kPiece = 1024;
   const grade::LatticeKernels kernels = grade::lattice_kernels();
-  Workers::shared().run(
-      static_cast<int>(ceil_divide(size, kPiece)), thread_count(parameters.threads), [&](int piece, int) {
-        const std::ptrdiff_t first = piece * kPiece;
-        for (int p = 0; p < s.places(); ++p) {
-          kernels.weigh(few.data() + first, size, weights.data() + std::ptrdiff_t{p} * places, places,
-                        std::min(kPiece, size - first), change + p * size + first);
-        }
-      });
+  Workers::shared().run(static_cast<int>(ceil_divide(size, kPiece)), threads, [&](int piece, int) {
+    const std::ptrdiff_t first = piece * kPiece;
+    for (int p = 0; p < grid.places(); ++p) {
+      kernels.weigh(few.data() + first, size, weights.data() + std::ptrdiff_t{p} * places, places,
+                    std::min(kPiece, size - first), change + p * size + first);
+    }
+  });
 }
 
 }  // namespace
@@ -455,14 +517,16 @@ std::shared_ptr<const GradeLook> GradeLook::bake(const CrossAttentionFilter& fil
   }
   grade::check_threads("GradeLook", parameters.threads);
   Sampler sampler(GradeAccess::folded(filter), format, parameters.threads);
-  const Probes probes(sampler, format, filter.has_places());
-  const Sampling s = filter.has_places() ? choose(probes, parameters.tolerance) : kWithoutPlaces;
-  grade::BakedLook look{format, s.n, s.columns, s.rows, {}, 0, grade::next_serial()};
-  look.change.allocate(std::size_t{3} * s.columns * s.rows * grade::lattice_stride(s.n));
+  Probes probes(sampler, format, filter.has_places());
+  const Choice choice =
+      filter.has_places() ? choose(probes, parameters.tolerance) : Choice{kWithoutPlaces, kWithoutPlaces.n};
+  const auto& [n, grid] = choice.sampling;
+  grade::BakedLook look{format, n, grid.columns, grid.rows, {}, 0, grade::next_serial()};
+  look.change.allocate_unset(std::size_t{3} * grid.places() * grade::lattice_stride(n));
   if (filter.has_places()) {
-    fill(sampler, probes, s, parameters, look.change.data());
+    fill(sampler, probes, choice, parameters, look.change.data());
   } else {
-    sampler.sample(s.n, s, {0}, look.change.data());
+    sampler.sample(n, grid, {0}, look.change.data());
   }
   look.error = probes.error_of(look.lattices());
   auto state = std::make_unique<const State>(State{std::move(look)});
