@@ -119,7 +119,9 @@ class Sampler {
   AlignedBuffer<float> scratch_;
 };
 
-using Levels = std::array<std::vector<float>, 3>;
+// Fixed, as tasks of workers allocate nothing.
+constexpr int kColours = 64;
+using Levels = std::array<std::array<float, kColours>, 3>;
 
 // Where a level lies among the nodes of an axis.
 struct Between {
@@ -215,8 +217,10 @@ class Probes {
               nodes[k] = (static_cast<std::ptrdiff_t>(first) * l.n + second) * l.n + third;
             }
             for (int corner = 0; corner < 4; ++corner) {
-              for (int c = 0; cell.weights[corner] != 0 && c < channels_;
-                   ++c) {  // else there may be no such place
+              if (cell.weights[corner] == 0) {
+                continue;  // there may be no such place
+              }
+              for (int c = 0; c < channels_; ++c) {
                 const float* lattice = l.at(cell.column_of(corner), cell.row_of(corner), c);
                 double sum = 0;
                 for (int k = 0; k < 4; ++k) {
@@ -239,12 +243,12 @@ class Probes {
           Found found{};
           for (int k = 0; k < 4; ++k) {
             Levels level;
-            std::vector<double> weights;
+            std::array<double, kColours> weights;
             for (int i = 0; i < kColours; ++i) {
               const Tetrahedron t(b.colour(i), n);
-              weights.push_back(t.weights[k]);
+              weights[i] = t.weights[k];
               for (int axis = 0; axis < 3; ++axis) {
-                level[axis].push_back(static_cast<float>(t.nodes[k][axis]) * 256 / static_cast<float>(n - 1));
+                level[axis][i] = static_cast<float>(t.nodes[k][axis]) * 256 / static_cast<float>(n - 1);
               }
             }
             const Levels change = changes(level, b.x, b.y, add);
@@ -304,7 +308,6 @@ class Probes {
  private:
   static constexpr int kPlaces = 64;
   static constexpr int kPlacesOfColours = 16;
-  static constexpr int kColours = 64;
 
   struct Batch : Colours {
     double x, y;  // 0 .. 1
@@ -315,7 +318,7 @@ class Probes {
 
   Levels random_levels(const ColourFormat& format) {
     const grade::ColourSpace space = grade::colour_space(format);
-    Levels levels;
+    Levels levels{};
     for (int k = 0; k < kColours; ++k) {
       const double grey = uniform();
       const bool is_gray = channels_ == 1;
@@ -325,7 +328,7 @@ class Probes {
         for (int i = 0; i < 3; ++i) {
           level += space.from_rgb[c][i] * colour[i];
         }
-        levels[c].push_back(static_cast<float>(level));
+        levels[c][k] = static_cast<float>(level);
       }
     }
     return levels;
@@ -381,7 +384,7 @@ class Probes {
   int channels_;
   std::mt19937 random_;
   std::vector<Batch> batches_;
-  Levels grid_level_;
+  Levels grid_level_{};
   Grid grid_{};
   std::vector<double> changes_;
 };
