@@ -421,7 +421,7 @@ int run(const std::string& model_path, const std::string& suite, const Least& le
   }
   std::printf("directed: %d of %d (%.1f %%); baked looks: %.1f dB at least (\"%s\")\n", directed.right,
               directed.count, 100 * directed.share(), least_psnr, worst_baked.c_str());
-  const bool is_good = !subjects.empty() && directed.count > 0 && 100 * directed.share() >= least.directed &&
+  const bool is_good = !subjects.empty() && !scores.empty() && 100 * directed.share() >= least.directed &&
                        100 * scores["paraphrase"].share() >= least.paraphrases &&
                        100 * scores["nothing"].share() >= least.nothing && least_psnr >= kLeastPsnr;
   return is_good ? 0 : 1;

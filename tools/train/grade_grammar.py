@@ -43,7 +43,7 @@ USUAL_NAMES = {names[0]: len(names) for names, _ in NAMED_LOOKS}  # how many of 
 REMOVING_FORMS = {"no {n}", "without {n}", "remove {n}", "remove the {n}", "get rid of the {n}", "lose the {n}", "take away {n}", "strip out the {n}", "kill the {n}", "zero {n}",
                   "strip it of {n}", "empty it of {n}", "drain the {n}"}
 IMAGE_WEIGHTS = [5 if is_colourless(EDITS_BY_NAME[name]) else 1 for name in IMAGES]
-REQUEST_WEIGHTS = [len(requests) ** 0.5 * (3 if is_colourless(edits) else 1) for requests, edits in REQUESTS]
+REQUEST_WEIGHTS = [len(requests) ** 0.85 * (3 if is_colourless(edits) else 1) for requests, edits in REQUESTS]
 PLAIN_COLOURS = words("red, green, blue, yellow, orange, purple, pink, magenta, cyan, teal, turquoise, brown, violet, gold, golden")
 SATURATION = next(concept for concept in CONCEPTS if "saturation" in concept.nouns)
 DEEP = row(exposure=-0.55, saturation=0.4)
@@ -187,6 +187,7 @@ CURES = [", fix it", ", fix that", ", please fix", ", take that away", ", help",
 WISH_FORMS = [", make it {a}", ", i want it {a}", ", it should be {a}", ", turn it {a}", ", can it be {a}", ", please make it {a}", ", it must get {a}", " but should be {a}", " but i want it {a}", ", go {a} instead", ", make it {a} instead"]
 NEGATIONS = set("not no never without don't dont isn't can't won't less off out too but nothing nobody".split())
 MANY_SENSES = 6  # of a word that by itself does not say what a story is about
+SAID_OTHERWISE = 0.45  # of instructions: sentences of the tables, which are many and of which each is seen seldom
 UNDONE = 0.7  # how much of a look is taken back where it is complained of
 
 
@@ -225,6 +226,8 @@ class Grammar:
             return self.of_place()
         if r.random() < self.basic:
             return self.of_basic()
+        if r.random() < SAID_OTHERWISE:
+            return r.choices((self.of_request, self.of_image, self.of_phrase, self.combined, self.complaint), (60, 22, 10, 5, 3))[0]()
         kind = r.random()
         if kind < 0.32:
             return self.short()

@@ -172,18 +172,18 @@ class OffTopic:
     def sentence(self) -> tuple[str, list]:
         r = self.rng
         kind = r.random()
-        if kind < 0.3:
+        if kind < 0.34:
             return self.contexts.of_nothing(), []
-        if kind < 0.44:
+        if kind < 0.5:
             return " ".join(self.word() for _ in range(r.choice((1, 1, 1, 2, 3, 4, 6, 9)))), []
-        if kind < 0.62:
+        if kind < 0.72:
             out = " ".join(self.filled(part) for part in r.choice(FORMS).split(" "))
             return out, []
-        if kind < 0.71:
+        if kind < 0.82:
             return self.letters(), []
-        if kind < 0.76:
+        if kind < 0.88:
             return " ".join(r.choice(CODE).format(w=self.word(), n=r.randint(0, 9999)) for _ in range(r.choice((1, 1, 2)))), []
-        return (r.choice(EMPTY), []) if kind < 0.8 else (r.choice(ASKED).strip(), [])
+        return (r.choice(EMPTY), []) if kind < 0.92 else (r.choice(ASKED).strip(), [])
 
     def filled(self, part: str) -> str:
         lists = {"{a}": PLAIN, "{t}": self.things, "{t}s": self.things, "{v}": VERBS}
