@@ -112,21 +112,31 @@ muxer() { # FILE: fills mux
   [ -d "$(dirname -- "$1")" ] || fail "there is no folder $(dirname -- "$1") to write into"
 }
 
-# What is in a file: the caps of its first video and of all its sound tracks.
-inspect() { # FILE: fills video, width, height and sound
-  local found kind caps
+# What is in a file: the caps of its first video, and of all its sound tracks with what muxers choose by: where a
+# muxer cannot take them the pipeline is to fail, not to wait for ever.
+inspect() { # FILE: fills video, width, height, pixels (their width to their height, as 64/45) and sound
+  local found kind caps sound_caps field pattern
   [[ -f $1 && -r $1 ]] || fail "cannot read $1"
   command -v gst-discoverer-1.0 >/dev/null ||
     fail "needs gst-discoverer-1.0 (gstreamer1.0-plugins-base-apps)"
   found=$(gst-discoverer-1.0 -v "$(realpath -- "$1")" 2>&1 | sed -nE \
-    's/^ *(video|audio) #[0-9]+: ([^,;( ]+).*/\1 \2/p; s/^ *(Width|Height): ([0-9]+)$/\1 \2/p')
-  video='' width='' height='' sound=()
+    's/^ *(video) #[0-9]+: ([^,;( ]+).*/\1 \2/p; s/^ *(audio) #[0-9]+: (.*)/\1 \2/p
+     s/^ *(Width|Height): ([0-9]+)$/\1 \2/p; s/^ *Pixel aspect ratio: (.*)/Pixels \1/p')
+  video='' width='' height='' pixels='' sound=()
   while read -r kind caps; do
     case $kind in
       video) video=${video:-$caps} ;;
-      audio) sound+=("$caps") ;;
+      audio)
+        sound_caps=${caps%%[,;( ]*}
+        for field in format layout; do
+          pattern="[ ,]$field=\(string\)([A-Za-z0-9_-]+)"
+          [[ ! $caps =~ $pattern ]] || sound_caps+=",$field=${BASH_REMATCH[1]}"
+        done
+        sound+=("$sound_caps")
+        ;;
       Width) width=${width:-$caps} ;;
       Height) height=${height:-$caps} ;;
+      Pixels) pixels=${pixels:-$caps} ;;
     esac
   done <<<"$found"
   [ -n "$video" ] || fail "found no video in $1"
