@@ -98,11 +98,11 @@ void RegionSeeker::read(const std::string& text) {
   read_ = std::move(read);
 }
 
-// False if it was stopped.
-bool RegionSeeker::find(FoundRegions& found, const std::stop_token& stop) {
+// Leaves `found` alone if it was stopped: then it is stale, or the end, and nobody takes it.
+void RegionSeeker::find(FoundRegions& found, const std::stop_token& stop) {
   const PlaneGroup planes = all_planes(frame_.planes());
   if (!finder_.find(ReadPlanes(planes.all()).all(), format_, stop)) {
-    return false;
+    return;
   }
   const ConstMatrix map = finder_.map();
   found.text = read_;
@@ -116,7 +116,6 @@ bool RegionSeeker::find(FoundRegions& found, const std::stop_token& stop) {
   }
   const std::span<const float> pooled = finder_.pooled();
   found.pooled_bytes = {g_bytes_new(pooled.data(), pooled.size_bytes()), g_bytes_unref};
-  return true;
 }
 
 void RegionSeeker::work() {

@@ -67,7 +67,7 @@ class RegionSeeker {
   enum class Stage { kIdle, kHasFrame, kFound };
 
   void read(const std::string& text);
-  bool find(FoundRegions& found, const std::stop_token& stop);
+  void find(FoundRegions& found, const std::stop_token& stop);
   void work();
 
   RegionFinder finder_;
