@@ -19,8 +19,9 @@ float share_of(float relevance, bool is_trained_for_it) {
 
 }  // namespace
 
-RegionSeeker::RegionSeeker(const std::string& model, int threads)
-    : finder_(model, RegionFinderParameters{AttentionPrecision::kAutomatic, threads_beside(threads)}),
+RegionSeeker::RegionSeeker(const std::string& model, int threads, bool is_waited_for)
+    : finder_(model, RegionFinderParameters{AttentionPrecision::kAutomatic,
+                                            is_waited_for ? threads : threads_beside(threads)}),
       thread_([this] { work(); }) {}
 
 RegionSeeker::~RegionSeeker() {
@@ -41,6 +42,7 @@ void RegionSeeker::seek(const std::string& text) {
 
 void RegionSeeker::seek_anew() {
   const std::lock_guard lock(mutex_);
+  waits_ = true;
   is_stale_ = stage_ == Stage::kHasFrame;
   if (is_stale_) {
     stop_.request_stop();
@@ -81,6 +83,19 @@ bool RegionSeeker::take(FoundRegions& found) {
   }
   std::swap(found, found_);
   return true;
+}
+
+void RegionSeeker::wait() {
+  std::unique_lock lock(mutex_);
+  is_through_.wait(lock, [this] { return stage_ != Stage::kHasFrame || !waits_; });
+}
+
+void RegionSeeker::stop_waiting() {
+  {
+    const std::lock_guard lock(mutex_);
+    waits_ = false;
+  }
+  is_through_.notify_all();
 }
 
 void RegionSeeker::read(const std::string& text) {
@@ -144,14 +159,17 @@ void RegionSeeker::work() {
     } catch (...) {
       failure = std::current_exception();
     }
-    const std::lock_guard lock(mutex_);
-    if (is_stale_ || text.empty()) {
-      stage_ = Stage::kIdle;
-      continue;
+    {
+      const std::lock_guard lock(mutex_);
+      if (is_stale_ || text.empty()) {
+        stage_ = Stage::kIdle;
+      } else {
+        failure_ = failure;
+        std::swap(found, found_);
+        stage_ = Stage::kFound;
+      }
     }
-    failure_ = failure;
-    std::swap(found, found_);
-    stage_ = Stage::kFound;
+    is_through_.notify_all();
   }
 }
 

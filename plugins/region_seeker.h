@@ -43,8 +43,8 @@ struct FoundRegions {
 class RegionSeeker {
  public:
   // Opens the model, which takes a while. `threads` are those of the whole element: the model takes half of
-  // them. Throws what RegionFinder does.
-  RegionSeeker(const std::string& model, int threads);
+  // them, or all where the stream waits for it. Throws what RegionFinder does.
+  RegionSeeker(const std::string& model, int threads, bool is_waited_for);
   ~RegionSeeker();
   RegionSeeker(const RegionSeeker&) = delete;
   RegionSeeker& operator=(const RegionSeeker&) = delete;
@@ -63,6 +63,12 @@ class RegionSeeker {
   // then nothing is sought until another text is.
   bool take(FoundRegions& found);
 
+  // Waits until the model is through with the frame that it has; where it has none not at all.
+  void wait();
+
+  // Ends a wait(), and those to come until frames are sought in anew. By any thread.
+  void stop_waiting();
+
  private:
   enum class Stage { kIdle, kHasFrame, kFound };
 
@@ -75,6 +81,7 @@ class RegionSeeker {
 
   std::mutex mutex_;  // guards what follows; held for moments
   std::condition_variable has_work_;
+  std::condition_variable is_through_;
   Stage stage_ = Stage::kIdle;
   std::string text_;
   bool is_stale_ = false;  // what is found on the frame is wanted no more
@@ -82,6 +89,7 @@ class RegionSeeker {
   ColourFormat format_;
   FoundRegions found_;
   std::exception_ptr failure_;
+  bool waits_ = true;  // wait() does
   bool ends_ = false;
   std::stop_source stop_;  // of what is sought in the frame that there is
   std::thread thread_;

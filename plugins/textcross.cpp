@@ -50,6 +50,7 @@ constexpr const char* kRegionType = "textcross";
 constexpr const char* kDefaultModel = "grade";
 constexpr double kMostStrength = 4;
 constexpr int kMostTransition = 60'000;
+constexpr int kMostInterval = 1000;
 
 // What is opened when the element starts.
 struct Files {
@@ -64,6 +65,7 @@ struct Settings {
   double strength = 1;
   Output output = OUTPUT_BLEND;
   int transition = 300;  // milliseconds
+  int region_interval = 0;
   int threads = 0;
   bool message = true;
 };
@@ -83,12 +85,14 @@ struct Fade {
 
 // What the model of a folder finds, and where it has come since.
 struct Regions {
-  std::unique_ptr<nonlocal::RegionSeeker> seeker;  // null: there is no such model
+  std::shared_ptr<nonlocal::RegionSeeker> seeker;  // null: there is no such model
   std::string sought;
   const char* property = "region";  // that this text is of
   bool is_told = false;             // what is to be said of that text
   nonlocal::FoundRegions found;
   nonlocal::MapTracker tracker;
+  int interval = 0;            // Settings::region_interval
+  int age = 0;                 // frames since the one that waited; 0: this one does
   nonlocal::OwnPlanes graded;  // where a region limits the grade
 
   [[nodiscard]] bool are_sought() const { return seeker != nullptr && !sought.empty(); }
@@ -123,6 +127,7 @@ struct _GstTextCross {
     std::string prompt;
     std::string region;
     Settings settings;
+    std::shared_ptr<nonlocal::RegionSeeker> seeker;  // that a frame may wait for
     State state;
   };
   Members* m;
@@ -139,6 +144,7 @@ enum Property {
   PROP_OUTPUT,
   PROP_MODE,
   PROP_TRANSITION,
+  PROP_REGION_INTERVAL,
   PROP_N_THREADS,
   PROP_MESSAGE,
 };
@@ -206,6 +212,9 @@ void set_property(GObject* object, guint id, const GValue* value, GParamSpec* sp
     case PROP_TRANSITION:
       settings.transition = g_value_get_int(value);
       return;
+    case PROP_REGION_INTERVAL:
+      settings.region_interval = g_value_get_int(value);
+      return;
     case PROP_N_THREADS:
       settings.threads = g_value_get_int(value);
       return;
@@ -238,6 +247,8 @@ void get_property(GObject* object, guint id, GValue* value, GParamSpec* spec) {
       return g_value_set_enum(value, settings.mode);
     case PROP_TRANSITION:
       return g_value_set_int(value, settings.transition);
+    case PROP_REGION_INTERVAL:
+      return g_value_set_int(value, settings.region_interval);
     case PROP_N_THREADS:
       return g_value_set_int(value, settings.threads);
     case PROP_MESSAGE:
@@ -267,15 +278,14 @@ void install_properties(GObjectClass* object_class) {
               "What the change is limited to, as text: \"the car\"; \"\" (the default) is the whole picture. "
               "Found beside the stream, if model is a folder",
               "", kPlain));
-  install(
-      PROP_MODEL,
-      g_param_spec_string(
-          "model", "Model",
-          "The filter's weights and the encoder of prompts, as text: the name of one of the library's "
-          "(grade, the default); a safetensors file, with a /; or a folder of CLIP's or CLIPSeg's files, "
-          "which finds regions, on half of n-threads, while grade does the grading. Opened when the element "
-          "starts",
-          kDefaultModel, kWeights));
+  install(PROP_MODEL,
+          g_param_spec_string(
+              "model", "Model",
+              "The filter's weights and the encoder of prompts, as text: the name of one of the library's "
+              "(grade, the default); a safetensors file, with a /; or a folder of CLIP's or CLIPSeg's files, "
+              "which finds regions, on half of n-threads or, where frames wait, all, while grade does the "
+              "grading. Opened when the element starts",
+              kDefaultModel, kWeights));
   install(PROP_EMBEDDINGS,
           g_param_spec_string(
               "embeddings", "Embeddings",
@@ -308,6 +318,14 @@ void install_properties(GObjectClass* object_class) {
               "How long a look takes to become the next one when the prompt changes, in milliseconds: "
               "0 (at once) to 60000; baked looks alone fade",
               0, kMostTransition, d.transition, kPlain));
+  install(
+      PROP_REGION_INTERVAL,
+      g_param_spec_int(
+          "region-interval", "Region interval",
+          "For files: every how many frames regions are found, as a count of frames up to 1000; the frame "
+          "waits for them. 0 (the default): beside the stream, as often as the model can, and no frame "
+          "waits",
+          0, kMostInterval, d.region_interval, kPlain));
   install(PROP_N_THREADS, nonlocal::threads_property(d.threads));
   install(PROP_MESSAGE, g_param_spec_boolean(
                             "message", "Message",
@@ -462,6 +480,40 @@ void grade_region(State& state, const FramePlanes& frame, bool is_interlaced) {
                        state.asked.format, state.threads);
 }
 
+// Puts in what was found since. Whether there was something.
+bool take_found(GstBaseTransform* trans, const nonlocal::MapTrackerParameters& parameters) {
+  Regions& regions = members(trans).state.regions;
+  try {
+    if (!regions.seeker->take(regions.found)) {
+      return false;
+    }
+  } catch (const std::exception& error) {
+    GST_ELEMENT_WARNING(trans, LIBRARY, FAILED,
+                        ("Regions cannot be found: %s", nonlocal::as_utf8(error.what()).get()), (nullptr));
+    return false;
+  }
+  regions.tracker.found(regions.found.map(), parameters);
+  const nonlocal::SoughtText& text = *regions.found.text;
+  if (!std::exchange(regions.is_told, true)) {
+    warn_of_text(GST_ELEMENT(trans), regions.property, text.cut, text.invalid);
+  }
+  return true;
+}
+
+// The model gets this frame, if it has none.
+void offer(State& state, const FramePlanes& planes) {
+  if (state.regions.seeker->offer(planes, state.asked.format)) {
+    state.regions.tracker.begin();
+  }
+}
+
+// Whether this is a frame that waits.
+bool is_waited_for(Regions& regions) {
+  const bool is_due = regions.interval > 0 && regions.age == 0;
+  regions.age = regions.interval > 0 ? (regions.age + 1) % regions.interval : 0;
+  return is_due;
+}
+
 // The map is moved along with the frame; what was found is put in, and the model gets the next frame.
 void follow_regions(GstBaseTransform* trans, const GstVideoFrame& frame) {
   State& state = members(trans).state;
@@ -471,22 +523,17 @@ void follow_regions(GstBaseTransform* trans, const GstVideoFrame& frame) {
   nonlocal::MapTrackerParameters parameters;
   parameters.threads = state.threads;
   regions.tracker.follow(nonlocal::ReadPlanes(all.all()).all(), state.asked.format, parameters);
-  bool is_new = false;
-  try {
-    is_new = regions.seeker->take(regions.found);
-  } catch (const std::exception& error) {
-    GST_ELEMENT_WARNING(trans, LIBRARY, FAILED,
-                        ("Regions cannot be found: %s", nonlocal::as_utf8(error.what()).get()), (nullptr));
+  const bool waits = is_waited_for(regions);
+  if (waits) {
+    regions.seeker->wait();  // where frames did not wait before, it may have one of those
   }
-  if (is_new) {
-    regions.tracker.found(regions.found.map(), parameters);
-    const nonlocal::SoughtText& text = *regions.found.text;
-    if (!std::exchange(regions.is_told, true)) {
-      warn_of_text(GST_ELEMENT(trans), regions.property, text.cut, text.invalid);
-    }
+  bool is_new = take_found(trans, parameters);
+  if (waits || regions.interval == 0) {
+    offer(state, planes);
   }
-  if (regions.seeker->offer(planes, state.asked.format)) {
-    regions.tracker.begin();
+  if (waits) {
+    regions.seeker->wait();
+    is_new = take_found(trans, parameters) || is_new;
   }
   // What is blended asks the tracker itself.
   if (is_new || state.output != OUTPUT_BLEND) {
@@ -607,6 +654,7 @@ void seek(Members& m, Output output, const std::string& prompt, const std::strin
   regions.is_told = false;
   regions.found.pooled_bytes.reset();
   regions.tracker.reset();
+  regions.age = 0;
   regions.seeker->seek(sought);
 }
 
@@ -672,6 +720,7 @@ void before_transform(GstBaseTransform* trans, GstBuffer* buffer) {
   }
   state.strength = settings.strength;
   state.threads = settings.threads;
+  state.regions.interval = settings.region_interval;
   state.output = settings.output;
   state.is_new = state.is_new || state.output == OUTPUT_BLEND;  // the view misses this frame
   state.posts = settings.message;
@@ -738,6 +787,7 @@ void forget_frames(State& state) {
   Regions& regions = state.regions;
   regions.tracker.reset();
   regions.found.pooled_bytes.reset();
+  regions.age = 0;
   if (regions.are_sought()) {
     regions.seeker->seek_anew();
   }
@@ -771,7 +821,22 @@ gboolean set_info(GstVideoFilter* filter, GstCaps*, GstVideoInfo* info, GstCaps*
   return FALSE;
 }
 
+// A frame that waits for its regions would hold up a seek, and the end.
+void stop_waiting(Members& m) {
+  std::shared_ptr<nonlocal::RegionSeeker> seeker;
+  {
+    const std::lock_guard lock(m.mutex);
+    seeker = m.seeker;
+  }
+  if (seeker != nullptr) {
+    seeker->stop_waiting();
+  }
+}
+
 gboolean sink_event(GstBaseTransform* trans, GstEvent* event) {
+  if (GST_EVENT_TYPE(event) == GST_EVENT_FLUSH_START) {
+    stop_waiting(members(trans));
+  }
   if (GST_EVENT_TYPE(event) == GST_EVENT_FLUSH_STOP || GST_EVENT_TYPE(event) == GST_EVENT_SEGMENT) {
     forget_frames(members(trans).state);
   }
@@ -796,14 +861,18 @@ gboolean start(GstBaseTransform* trans) {
   Members& m = members(trans);
   try {
     nonlocal::LookSource source;
+    bool waits = false;
     {
       const std::lock_guard lock(m.mutex);
       source = {m.files.model, m.files.embeddings, m.settings.threads};
+      waits = m.settings.region_interval > 0;
     }
     m.state = State();
     if (is_folder(source.model)) {
-      m.state.regions.seeker = std::make_unique<nonlocal::RegionSeeker>(source.model, source.threads);
+      m.state.regions.seeker = std::make_shared<nonlocal::RegionSeeker>(source.model, source.threads, waits);
       source.model = kDefaultModel;
+      const std::lock_guard lock(m.mutex);
+      m.seeker = m.state.regions.seeker;
     }
     source.model = nonlocal::find_model(source.model);
     m.state.maker = std::make_unique<LookMaker>(source);
@@ -815,8 +884,20 @@ gboolean start(GstBaseTransform* trans) {
 }
 
 gboolean stop(GstBaseTransform* trans) {
-  members(trans).state = State();
+  Members& m = members(trans);
+  {
+    const std::lock_guard lock(m.mutex);
+    m.seeker.reset();
+  }
+  m.state = State();
   return TRUE;
+}
+
+GstStateChangeReturn change_state(GstElement* element, GstStateChange transition) {
+  if (transition == GST_STATE_CHANGE_PAUSED_TO_READY) {
+    stop_waiting(members(element));
+  }
+  return GST_ELEMENT_CLASS(gst_text_cross_parent_class)->change_state(element, transition);
 }
 
 void finalize(GObject* object) {
@@ -841,6 +922,7 @@ static void gst_text_cross_class_init(GstTextCrossClass* klass) {
   gst_type_mark_as_plugin_api(gst_text_cross_output_get_type(), GstPluginAPIFlags(0));
 
   auto* element_class = GST_ELEMENT_CLASS(klass);
+  element_class->change_state = GST_DEBUG_FUNCPTR(change_state);
   gst_element_class_set_static_metadata(
       element_class, "Text cross-attention", "Filter/Effect/Video",
       "Grades video as a prompt says, by cross-attention of pixels and words", "The nonlocal authors");

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "region_model.h"
 #include "support.h"
 
 namespace nonlocal::test {
@@ -25,21 +26,6 @@ struct Box {
 };
 constexpr Box kRed = {60, 40, 100, 80};
 constexpr Box kBlue = {210, 90, 90, 90};
-
-// A folder as a user has it; gone with the process.
-std::string folder_of(const std::string& model) {
-  static const struct Folder {
-    Folder() : path(std::filesystem::temp_directory_path() / ("region_test." + std::to_string(getpid()))) {}
-    ~Folder() { std::filesystem::remove_all(path); }
-    std::filesystem::path path;
-  } all;
-  const std::filesystem::path folder = all.path / model;
-  if (std::filesystem::create_directories(folder)) {
-    std::filesystem::copy(std::string(PARITY_FOLDER) + "/" + model + ".safetensors",
-                          folder / "model.safetensors");
-  }
-  return folder;
-}
 
 std::string element_of(const std::string& settings, const std::string& model = "planted_clip") {
   return "textcross model=\"" + folder_of(model) + "\" transition=0 " + settings;
@@ -236,6 +222,67 @@ TEST(Region, FollowsWhatMoves) {
   EXPECT_LT(alpha_at(out.get(), kRed.x - 20, kRed.y + 40), 60);
 }
 
+// The PTS of frames in which regions were found.
+std::vector<GstClockTime> found_at(Harness& harness) {
+  std::vector<GstClockTime> times;
+  for (const Message& message : harness.reports()) {
+    const GstStructure* said = gst_message_get_structure(message.get());
+    if (GstClockTime time = 0;
+        gst_structure_has_field(said, "region") && gst_structure_get_clock_time(said, "timestamp", &time)) {
+      times.push_back(time);
+    }
+  }
+  return times;
+}
+
+// In files each run changes each frame alike, from the first on.
+TEST_P(RegionModels, AreFoundInEveryThirdFrameThatWaits) {
+  std::vector<Bytes> before;
+  for (const char* threads : {"1", "2"}) {
+    Harness harness(
+        kRgba,
+        element_of(std::string("prompt=\"much darker\" region=red region-interval=3 n-threads=") + threads,
+                   GetParam()),
+        "textcross");
+    std::vector<Bytes> frames;
+    for (int i = 0; i < 8; ++i) {
+      const Buffer out = harness.filter(picture(i, 3 * i));
+      ASSERT_NE(out, nullptr);
+      const std::vector<int> red = samples_of(out.get(), kRgba, 0);
+      EXPECT_LT(at(red, kRed.x + 3 * i + kRed.width / 2, kRed.y + kRed.height / 2), 210) << i;
+      EXPECT_NEAR(at(red, 5, 5), 120, 3) << i;
+      frames.push_back(bytes_of(out.get()));
+    }
+    EXPECT_EQ(found_at(harness), (std::vector<GstClockTime>{0, 3 * kFrameDuration, 6 * kFrameDuration}));
+    EXPECT_TRUE(before.empty() || before == frames);
+    before = frames;
+  }
+}
+
+TEST(Region, WhatIsWaitedForBeginsAnewAtASeekAndWithAnotherText) {
+  Harness harness(kRgba, element_of("output=mask region=red prompt=darker region-interval=5"), "textcross");
+  expect_mask(harness.filter(picture(0)).get(), kRed, kBlue);
+  expect_mask(harness.filter(picture(1)).get(), kRed, kBlue);
+  harness.set("region", "blue");
+  expect_mask(harness.filter(picture(2)).get(), kBlue, kRed);
+  EXPECT_EQ(found_at(harness), (std::vector<GstClockTime>{0, 2 * kFrameDuration}));
+  harness.flush();
+  expect_mask(harness.filter(picture(3)).get(), kBlue, kRed);
+  EXPECT_EQ(found_at(harness), (std::vector<GstClockTime>{3 * kFrameDuration}));
+}
+
+TEST(Region, WaitingCanBeTurnedOnAndOffWhilePlaying) {
+  Harness harness(kRgba, element_of("output=mask prompt=red"), "textcross");
+  int index = 0;
+  for (int i = 0; i < 20; ++i) {
+    harness.set("region-interval", "0");
+    ASSERT_NE(harness.filter(picture(index++)), nullptr);
+    g_usleep(500 * (i % 5));
+    harness.set("region-interval", "1");
+    expect_mask(harness.filter(picture(index++)).get(), kRed, kBlue);
+  }
+}
+
 TEST(Region, WithoutAModelThatFindsItThePictureIsChangedWhole) {
   Harness harness(kRgba, "textcross prompt=\"much darker\" region=red transition=0", "textcross");
   const Buffer out = harness.filter(picture(0));
@@ -263,6 +310,7 @@ TEST(Region, FiftyCyclesOfTheModelsThread) {
   Harness harness(kRgba, element_of("output=mask prompt=red"), "textcross");
   for (int i = 0; i < 50; ++i) {
     gst_element_set_state(harness.element(), GST_STATE_NULL);
+    harness.set("region-interval", i % 2 == 0 ? "0" : "1");
     gst_element_set_state(harness.element(), GST_STATE_PLAYING);
     harness.set_format(kRgba);
     ASSERT_NE(harness.filter(picture(i)), nullptr);

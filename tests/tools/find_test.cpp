@@ -84,4 +84,37 @@ TEST_F(FindTest, SaysWhatIsWrong) {
   EXPECT_FALSE(files().contains("out.png"));
 }
 
+// What filter changes in a region: a clip of the picture, with the region in it from the first frame on.
+TEST_F(FindTest, FilterChangesWhatARegionsTextSays) {
+  must("mkdir clip; cp " + kParity + "/planted_clip.safetensors clip/model.safetensors");
+  must("ffmpeg -v error -loop 1 -i in.png -frames:v 14 -pix_fmt bgr0 -c:v ffv1 in.mkv");
+  const std::string asked = "in.mkv out.mkv --prompt 'much darker' --region red --model clip --codec ffv1";
+  must("$TOOL filter --quiet " + asked);
+  must("ffmpeg -v error -i out.mkv out%02d.png");
+  for (const char* frame : {"out01.png", "out14.png"}) {
+    const cv::Mat out = cv::imread(frame);
+    ASSERT_EQ(out.size(), cv::Size(320, 240));
+    EXPECT_LT(out.at<cv::Vec3b>(128, 112)[2], 180) << frame;
+    EXPECT_NEAR(out.at<cv::Vec3b>(220, 300)[2], 120, 3) << frame;
+  }
+  const std::string first = frames_md5("out.mkv");
+  must("$TOOL filter --quiet " + asked + " --region-interval 10 --threads 1");
+  EXPECT_EQ(frames_md5("out.mkv"), first) << "10 is what it is by default; threads do not matter";
+}
+
+TEST_F(FindTest, FilterSaysWhatARegionNeeds) {
+  make_video("in.mkv", 2);
+  for (const std::string& model :
+       {std::string(), std::string(" --model grade"), std::string(" --model none")}) {
+    const Outcome outcome = run("$TOOL filter in.mkv out.mkv --prompt darker --region red" + model);
+    EXPECT_NE(outcome.status, 0);
+    EXPECT_NE(outcome.err.find("--region: expected --model with the folder"), std::string::npos)
+        << outcome.err;
+    EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
+  }
+  const Outcome outcome = run("$TOOL filter in.mkv out.mkv --denoise --region red");
+  EXPECT_NE(outcome.err.find("nonlocaldenoise has no property region"), std::string::npos) << outcome.err;
+  EXPECT_FALSE(files().contains("out.mkv"));
+}
+
 }  // namespace

@@ -15,6 +15,9 @@ namespace {
 // as many as these could take away no more than that.
 constexpr int kToSettle = 12;
 
+// Of maps of regions, each of which counts for less than half of what is made of the one behind it.
+constexpr int kRegionsToSettle = 4;
+
 std::string range_of(const GParamSpec* spec) {
   if (G_IS_PARAM_SPEC_INT(spec)) {
     const auto* number = G_PARAM_SPEC_INT(spec);
@@ -41,14 +44,6 @@ bool takes(GParamSpec* spec, const std::string& text) {
   return valid;
 }
 
-// The last value given for a property; empty: none.
-std::string value_of(const Filter& filter, const std::string& property) {
-  std::string value;
-  for (const auto& [name, given] : filter.properties)
-    if (name == property) value = given;
-  return value;
-}
-
 // How many frames the network of a selfattention looks at: the element knows once it has opened it. One that
 // cannot be opened says so when the pipeline starts.
 int frames_of_network(const Filter& filter) {
@@ -72,10 +67,18 @@ Reach reach_of(const Filter& filter) {
     return {kToSettle, value_of(filter, "preset") == "quality" ? kAheadOfQuality : 0};
   }
   if (filter.element == "selfattention") return {std::max(frames_of_network(filter) - 1, 0), 0};
-  return {};
+  const std::string interval = value_of(filter, "region-interval");
+  return {interval.empty() ? 0 : kRegionsToSettle * std::stoi(interval), 0};
 }
 
 }  // namespace
+
+std::string value_of(const Filter& filter, const std::string& property) {
+  std::string value;
+  for (const auto& [name, given] : filter.properties)
+    if (name == property) value = given;
+  return value;
+}
 
 void check_properties(const std::string& element, const Properties& properties) {
   const ElementPtr made{gst_element_factory_make(element.c_str(), nullptr)};

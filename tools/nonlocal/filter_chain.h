@@ -18,6 +18,9 @@ struct Filter {
 
 using FilterChain = std::vector<Filter>;
 
+// The last value given for a property; empty: none.
+std::string value_of(const Filter& filter, const std::string& property);
+
 // Frames that a chain looks at besides the present one. Fusion over time keeps something of all frames
 // before, less and less: behind `before` frames it has settled.
 struct Reach {

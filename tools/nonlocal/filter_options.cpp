@@ -1,14 +1,28 @@
 #include "filter_options.h"
 
+#include <filesystem>
 #include <map>
 #include <utility>
 
 #include "codec.h"
+#include "failure.h"
 
 namespace nonlocal::tools {
 namespace {
 
 constexpr const char* kDenoiser = "nonlocaldenoise";
+constexpr const char* kRegionInterval = "10";
+
+// Without a model that finds it, a region would be the whole picture. Each run finds it in the same frames.
+void complete_region(Filter& filter) {
+  if (filter.element != "textcross" || value_of(filter, "region").empty()) return;
+  const std::string model = value_of(filter, "model");
+  if (!std::filesystem::is_directory(model))
+    throw Failure("--region: expected --model with the folder of a model of CLIP or CLIPSeg, got " +
+                  (model.empty() ? "none" : model));
+  if (value_of(filter, "region-interval").empty())
+    filter.properties.emplace_back("region-interval", kRegionInterval);
+}
 
 }  // namespace
 
@@ -36,8 +50,10 @@ class JobOptions::ChainOptions {
       (chain.empty() ? before_first : chain.back().properties).emplace_back(property, value);
     }
     if (chain.empty()) chain.push_back({kDenoiser, before_first});
-    for (Filter& filter : chain)
+    for (Filter& filter : chain) {
+      complete_region(filter);
       filter.properties.insert(filter.properties.end(), common_.begin(), common_.end());
+    }
     return chain;
   }
 
@@ -70,7 +86,14 @@ class JobOptions::ChainOptions {
     add_property("--preset", "preset", "fast, balanced or quality");
     add_property("--patch-size", "patch-size", "Side of the patches compared, odd; 0: the preset's");
     add_property("--search-size", "search-size", "Side of the window searched, odd; 0: the preset's");
-    add_property("--model", "model", "Network of --attention, or filter of --prompt: a name or a file");
+    add_property("--model", "model",
+                 "Network of --attention, or filter of --prompt: a name or a file; with --region the folder "
+                 "of a model that finds it");
+    add_property("--region", "region",
+                 "Limits what --prompt does to what this text says: \"the car\"; --model is a folder of "
+                 "CLIP's or CLIPSeg's files");
+    add_property("--region-interval", "region-interval",
+                 "Every how many frames it is found, " + std::string(kRegionInterval) + " by default");
     add_common_property("--threads", "n-threads", "Threads to filter with; 0: all");
   }
 
