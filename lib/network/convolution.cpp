@@ -6,6 +6,7 @@
 
 #include "core/rounding.h"
 #include "network/onednn.h"
+#include "network/side_by_side.h"
 #include "nonlocal/error.h"
 
 // Of the OpenMP runtime that oneDNN brings: its header is not where every compiler looks.
@@ -22,11 +23,6 @@ using Dims = memory::dims;
 using Tag = memory::format_tag;
 using Type = memory::data_type;
 
-bool has(dnnl::cpu_isa wanted) {
-  const auto bits = [](dnnl::cpu_isa isa) { return static_cast<unsigned>(isa); };
-  return (bits(dnnl::get_effective_cpu_isa()) & bits(wanted)) == bits(wanted);
-}
-
 Type value_type(NetworkPrecision precision) {
   switch (precision) {
     case NetworkPrecision::kBfloat16:
@@ -36,37 +32,6 @@ Type value_type(NetworkPrecision precision) {
     default:
       return Type::f32;
   }
-}
-
-// A vector of 16 lanes has room for the 4 output channels of 4 pixels. Side by side in memory as they are,
-// they are one pixel of 16 channels, of a convolution with a stride of 4 whose taps are the layer's, moved by
-// a pixel for each.
-int pixels_at_once(const PreparedLayer& layer, int width, bool is_last) {
-  constexpr int kLanes = 16;
-  const int pixels = kLanes / std::min(layer.out_channels, kLanes);
-  return is_last && pixels * layer.out_channels == kLanes && width % pixels == 0 ? pixels : 1;
-}
-
-PreparedLayer side_by_side(const PreparedLayer& layer, int pixels) {
-  const std::size_t columns = 2 + static_cast<std::size_t>(pixels);
-  const std::size_t taps = 3 * columns * layer.in_channels;
-  PreparedLayer wide{layer.in_channels, pixels * layer.out_channels, {}, {}, {}};
-  wide.weight.resize(taps * wide.out_channels);
-  for (int o = 0; o < wide.out_channels; ++o) {
-    const int pixel = o / layer.out_channels;
-    const int channel = o % layer.out_channels;
-    // A row of three taps after another, of all input channels.
-    const float* from = layer.weight.data() + static_cast<std::size_t>(channel) * layer.in_channels * 9;
-    float* to = wide.weight.data() + o * taps + pixel;
-    for (int row = 0; row < 3 * layer.in_channels; ++row) {
-      std::copy_n(from + row * 3, 3, to + row * columns);
-    }
-    wide.bias.push_back(layer.bias[static_cast<std::size_t>(channel)]);
-    if (!layer.scale.empty()) {
-      wide.scale.push_back(layer.scale[static_cast<std::size_t>(channel)]);
-    }
-  }
-  return wide;
 }
 
 dnnl::primitive_attr attributes(const PreparedLayer& layer, bool is_last) {
@@ -126,6 +91,11 @@ memory biases(const PreparedLayer& layer, const memory::desc& wanted) {
 
 }  // namespace
 
+bool has(dnnl::cpu_isa wanted) {
+  const auto bits = [](dnnl::cpu_isa isa) { return static_cast<unsigned>(isa); };
+  return (bits(dnnl::get_effective_cpu_isa()) & bits(wanted)) == bits(wanted);
+}
+
 const dnnl::engine& cpu() {
   static const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
   return engine;
@@ -144,8 +114,10 @@ int padded_channels(int channels, NetworkPrecision precision) {
 
 Convolution::Convolution(const PreparedLayer& layer, NetworkPrecision precision, int width, int height,
                          bool is_last) {
-  const int at_once = pixels_at_once(layer, width, is_last);
-  const PreparedLayer wide = side_by_side(layer, at_once);
+  const int at_once = is_last ? pixels_at_once(layer.out_channels, width) : 1;
+  const PreparedLayer wide{layer.in_channels, layer.out_channels * at_once,
+                           side_by_side(layer.weight, layer.out_channels, layer.in_channels, 3, at_once),
+                           repeated(layer.bias, at_once), repeated(layer.scale, at_once)};
   description_ = describe(wide, at_once, precision, width, height, is_last);
   primitive_ = dnnl::convolution_forward(description_);
   weight_ = weights(wide, description_.weights_desc());

@@ -12,6 +12,9 @@ namespace nonlocal::network {
 
 const dnnl::engine& cpu();
 
+// Whether oneDNN may use that instruction set: the CPU has it, and ONEDNN_MAX_CPU_ISA allows it.
+bool has(dnnl::cpu_isa wanted);
+
 // work() on this thread alone; what oneDNN throws becomes what this library throws, naming `who`.
 template <typename Work>
 auto with_onednn(std::string_view who, const Work& work) {

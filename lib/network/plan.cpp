@@ -4,6 +4,7 @@
 #include <atomic>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <string>
 
 #include "core/rounding.h"
@@ -147,6 +148,7 @@ Plan::Plan(const NetworkModel& model, const std::vector<TensorLayout>& layouts, 
     if (tile_.width == 0) {
       choose_tile();
     }
+    choose_shift();
     cut_tiles();
   } else {
     check_size();
@@ -197,6 +199,15 @@ TensorView Plan::view(std::size_t op, const Rect& part, std::byte* data) const {
       data, part, model_.ops[op].channels, layouts_[op].pitch, layouts_[op].is_wide, model_.ops[op].frames};
 }
 
+double Plan::tile_operations(const std::vector<Rect>& parts) const {
+  double sum = 0;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const Op& op = model_.ops[i];
+    sum += kStepOperations + area(parts[i]) * (operations(op, model_.ops) + 20.0 * op.channels);
+  }
+  return sum;
+}
+
 // What the tiles of a frame cost, of few threads and of several.
 double Plan::tile_cost(Size tile) const {
   const int columns = ceil_divide(size_.width, tile.width);
@@ -206,13 +217,11 @@ double Plan::tile_cost(Size tile) const {
   const int y = rows / 2 * tile.height;
   const std::vector<Rect> parts =
       parts_for({x, y, std::min(x + tile.width, size_.width), std::min(y + tile.height, size_.height)});
-  double sum = 0;
+  const double sum = tile_operations(parts);
   double most = 0;
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    const Op& op = model_.ops[i];
-    sum += kStepOperations + area(parts[i]) * (operations(op, model_.ops) + 20.0 * op.channels);
     double bytes = area(parts[i]) * static_cast<double>(view(i, {}, nullptr).position_bytes());
-    for (const int input : op.inputs) {
+    for (const int input : model_.ops[i].inputs) {
       const auto from = static_cast<std::size_t>(input);
       bytes += area(parts[from]) * static_cast<double>(view(from, {}, nullptr).position_bytes());
     }
@@ -245,16 +254,63 @@ void Plan::choose_tile() {
   }
 }
 
-// All of one size: the last ones begin within those before. oneDNN may sum slivers in another order.
+// Where a side of the frame is cut, and how much of it each piece calculates. Of one length, but for the
+// first and the last where cuts are shifted: what is left over is calculated with a part of the piece before,
+// since oneDNN may sum slivers in another order.
+std::vector<Plan::Piece> Plan::cut_side(int side, int piece, int shift) {
+  const int count = ceil_divide(side, piece);
+  std::vector<Piece> pieces;
+  for (int i = 0; i < count; ++i) {
+    const int first = i == 0 ? 0 : i * piece - shift;
+    const int end = i + 1 == count ? side : (i + 1) * piece - shift;
+    pieces.push_back({std::min(first, std::max(0, side - piece)), first, end});
+  }
+  return pieces;
+}
+
+// Attention in windows makes a tile calculate whole ones around what it stores. Cuts that lie before a
+// window's border by as much as the layers behind reach beyond them need one window less.
+void Plan::choose_shift() {
+  int step = 1;
+  for (const Op& op : model_.ops) {
+    step = std::lcm(step, op.scale.denominator);
+  }
+  const auto least = [&](const auto& rect_of, int side, int piece) {
+    int best = 0;
+    double least_cost = std::numeric_limits<double>::max();
+    for (int shift = 0; shift < std::min(model_.summary.multiple, piece); shift += step) {
+      double cost = 0;
+      for (const Piece& p : cut_side(side, piece, shift)) {
+        cost += tile_operations(parts_for(rect_of(p)));
+      }
+      if (cost < least_cost) {
+        least_cost = cost;
+        best = shift;
+      }
+    }
+    return best;
+  };
+  const int x = size_.width / tile_.width / 2 * tile_.width;
+  const int y = size_.height / tile_.height / 2 * tile_.height;
+  const int right = std::min(x + tile_.width, size_.width);
+  const int bottom = std::min(y + tile_.height, size_.height);
+  shift_.width = least(
+      [&](const Piece& p) {
+        return Rect{p.begin, y, p.end, bottom};
+      },
+      size_.width, tile_.width);
+  shift_.height = least(
+      [&](const Piece& p) {
+        return Rect{x, p.begin, right, p.end};
+      },
+      size_.height, tile_.height);
+}
+
 void Plan::cut_tiles() {
-  const int width = std::min(tile_.width, size_.width);
-  const int height = std::min(tile_.height, size_.height);
   std::map<std::vector<int>, std::size_t> known;
-  for (int top = 0; top < size_.height; top += height) {
-    for (int left = 0; left < size_.width; left += width) {
-      const int x = std::min(left, size_.width - width);
-      const int y = std::min(top, size_.height - height);
-      const Rect tile{x, y, x + width, y + height};
+  for (const Piece& row : cut_side(size_.height, tile_.height, shift_.height)) {
+    for (const Piece& column : cut_side(size_.width, tile_.width, shift_.width)) {
+      const Rect tile{column.begin, row.begin, column.end, row.end};
       const std::vector<Rect> parts = parts_for(tile);
       const auto [at, is_new] = known.try_emplace(kind_key(tile, parts), kinds_.size());
       if (is_new) {
@@ -262,7 +318,7 @@ void Plan::cut_tiles() {
         place_tensors(kinds_.back());
         check_memory(static_cast<double>(kinds_.back().bytes));
       }
-      tiles_.push_back({tile, {left, top, tile.x1, tile.y1}, at->second});
+      tiles_.push_back({tile, {column.stored, row.stored, tile.x1, tile.y1}, at->second});
     }
   }
 }

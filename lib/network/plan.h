@@ -75,8 +75,15 @@ class Plan {
   [[nodiscard]] std::vector<Rect> parts_for(const Rect& tile) const;
   [[nodiscard]] std::vector<int> kind_key(const Rect& tile, const std::vector<Rect>& parts) const;
   [[nodiscard]] TensorView view(std::size_t op, const Rect& part, std::byte* data) const;
+  // Of a side: what is calculated begins at `begin`, what is stored at `stored`.
+  struct Piece {
+    int begin, stored, end;
+  };
+  [[nodiscard]] double tile_operations(const std::vector<Rect>& parts) const;
   [[nodiscard]] double tile_cost(Size tile) const;
   void choose_tile();
+  static std::vector<Piece> cut_side(int side, int piece, int shift);
+  void choose_shift();
   void cut_tiles();
   void place_tensors(Geometry& geometry) const;
   [[nodiscard]] StepPlace step_place(std::size_t op, const Geometry& geometry, std::byte* memory) const;
@@ -98,6 +105,7 @@ class Plan {
   std::vector<AttentionBias> biases_;  // one for each operation; null where it has none
   Size size_;
   Size tile_;
+  Size shift_{0, 0};  // of the cuts between tiles, to the left and upwards
 
   struct Tile {
     Rect rect;    // of the frame

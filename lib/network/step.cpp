@@ -9,6 +9,7 @@
 #include "core/rounding.h"
 #include "network/onednn.h"
 #include "network/positions.h"
+#include "network/side_by_side.h"
 #include "network/tile_convolution.h"
 
 namespace nonlocal::network {
@@ -92,8 +93,9 @@ struct DenseInput {
   std::size_t bytes;
 };
 
-memory::desc plane(const TensorView& view, const Rect& part) {
-  return {{1, view.pitch, part.height(), part.width()}, type_of(view), Tag::nhwc};
+// `at_once` pixels are one of so many times the channels.
+memory::desc plane(const TensorView& view, const Rect& part, int at_once = 1) {
+  return {{1, view.pitch * at_once, part.height(), part.width() / at_once}, type_of(view), Tag::nhwc};
 }
 
 // How many rows and columns of padding are left on each side of `in` for the part `out`.
@@ -110,6 +112,14 @@ struct Padding {
 
 Rect needed_of(const Op& op, std::size_t input, const StepPlace& place) {
   return needed(op, input, place.part, place.planes[input]);
+}
+
+// How many pixels a convolution calculates at once. Vectors of fewer lanes than AVX-512's hold no more
+// channels than there are, or few.
+int step_pixels(const Op& op, const StepPlace& place) {
+  const bool may = op.groups == 1 && op.stride == 1 && op.dilation == 1 && !op.has_sum() &&
+                   place.out.pitch == op.channels && has(dnnl::cpu_isa::avx512_core);
+  return may ? pixels_at_once(op.channels, place.part.width()) : 1;
 }
 
 // A primitive from the first input to the output.
@@ -237,6 +247,32 @@ ConvolutionWeights::ConvolutionWeights(const Op& op, int in_channels, int in_pit
   std::copy(op.bias.begin(), op.bias.end(), bias);
 }
 
+ConvolutionWeights::ConvolutionWeights(const ConvolutionWeights& each, int pixels) : dims_(each.dims_) {
+  const auto* weight = static_cast<const float*>(each.plain_.get_data_handle());
+  const auto* bias = static_cast<const float*>(each.bias_.get_data_handle());
+  const int out = static_cast<int>(dims_[0]);
+  const std::vector<float> wide =
+      side_by_side({weight, weight + dims_[0] * dims_[1] * dims_[2] * dims_[3]}, out,
+                   static_cast<int>(dims_[1]), static_cast<int>(dims_[2]), pixels);
+  const std::vector<float> biases = repeated({bias, bias + out}, pixels);
+  dims_[0] *= pixels;
+  dims_[3] += pixels - 1;
+  plain_ = memory({dims_, Type::f32, Tag::oihw}, cpu());
+  bias_ = memory({{dims_[0]}, Type::f32, Tag::a}, cpu());
+  std::copy(wide.begin(), wide.end(), static_cast<float*>(plain_.get_data_handle()));
+  std::copy(biases.begin(), biases.end(), static_cast<float*>(bias_.get_data_handle()));
+}
+
+ConvolutionWeights& ConvolutionWeights::of_pixels(int pixels) {
+  if (pixels == 1) {
+    return *this;
+  }
+  if (of_pixels_ == nullptr) {
+    of_pixels_ = std::unique_ptr<ConvolutionWeights>(new ConvolutionWeights(*this, pixels));
+  }
+  return *of_pixels_;
+}
+
 memory ConvolutionWeights::in_order(const memory::desc& wanted) {
   for (const memory& made : reordered_) {
     if (made.get_desc() == wanted) {
@@ -261,10 +297,13 @@ const TileWeights& ConvolutionWeights::in_tiles(const Op& op) {
   return *in_tiles_;
 }
 
-Step convolution_step(const Op& op, ConvolutionWeights& weights, const StepPlace& place, bool sum_is_there) {
+Step convolution_step(const Op& op, ConvolutionWeights& all_weights, const StepPlace& place,
+                      bool sum_is_there) {
   if (is_tile_convolution(op, place)) {
-    return tile_convolution_step(op, weights.in_tiles(op), place, sum_is_there);
+    return tile_convolution_step(op, all_weights.in_tiles(op), place, sum_is_there);
   }
+  const int at_once = step_pixels(op, place);
+  ConvolutionWeights& weights = all_weights.of_pixels(at_once);
   const DenseInput in(place.inputs[0], needed_of(op, 0, place));
   const Padding padding(op, in.part, place.part);
   dnnl::post_ops posts;
@@ -280,7 +319,7 @@ Step convolution_step(const Op& op, ConvolutionWeights& weights, const StepPlace
   const dnnl::convolution_forward::primitive_desc description(
       {dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct,
        plane(place.inputs[0], in.part), memory::desc(weights.dims(), type_of(place.inputs[0]), Tag::any),
-       weights.bias().get_desc(), plane(place.out, place.part), Dims{op.stride, op.stride},
+       weights.bias().get_desc(), plane(place.out, place.part, at_once), Dims{op.stride, op.stride * at_once},
        Dims{op.dilation - 1, op.dilation - 1}, Dims{padding.top, padding.left},
        Dims{padding.bottom, padding.right}},
       attributes, cpu());

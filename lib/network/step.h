@@ -52,14 +52,19 @@ class ConvolutionWeights {
   [[nodiscard]] const dnnl::memory::dims& dims() const { return dims_; }
   [[nodiscard]] const dnnl::memory& bias() const { return bias_; }
   dnnl::memory in_order(const dnnl::memory::desc& wanted);
+  // Of so many pixels at once (see side_by_side.h), of one group. Always as many as at first.
+  ConvolutionWeights& of_pixels(int pixels);
   const TileWeights& in_tiles(const Op& op);
 
  private:
+  ConvolutionWeights(const ConvolutionWeights& each, int pixels);
+
   dnnl::memory::dims dims_;
   dnnl::memory plain_;
   dnnl::memory bias_;
   std::vector<dnnl::memory> reordered_;
   std::shared_ptr<const TileWeights> in_tiles_;
+  std::unique_ptr<ConvolutionWeights> of_pixels_;
 };
 
 // What a step calculates: the part `part` of the output, as wide as what is stored of it. The inputs' planes
