@@ -7,7 +7,8 @@
 namespace nonlocal {
 
 int thread_count(int wanted) {
-  return wanted > 0 ? wanted : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  const int all = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  return std::min(wanted > 0 ? wanted : all, kMostThreads);
 }
 
 // Never destroyed: its threads sleep until the process ends.

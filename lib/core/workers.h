@@ -11,7 +11,11 @@
 
 namespace nonlocal {
 
-// How many threads `wanted` stands for: 0 is as many as this process may use.
+// Filters keep memory for each thread that they are told of.
+inline constexpr int kMostThreads = 1024;
+
+// How many threads `wanted` stands for: 0 is as many as this process may use; more than kMostThreads are
+// those.
 int thread_count(int wanted);
 
 class Workers {

@@ -33,13 +33,13 @@ bool is_name(const std::string& name) {
   return !name.empty() && name.size() <= kLongestName && name.find_first_not_of(letters) == std::string::npos;
 }
 
-// The samples of a plane to a sample of the frame.
 // What floats can tell apart: 255 code values and more.
 bool is_range(double low, double high) {
   return low >= -1e6 && high <= 1e6 && high - low >= 1e-6 &&
          high - low >= 1e-4 * std::max(std::abs(low), std::abs(high));
 }
 
+// The samples of a plane to a sample of the frame.
 double area(const Scale& scale) {
   const double side = static_cast<double>(scale.numerator) / scale.denominator;
   return side * side;
@@ -160,7 +160,8 @@ class Reader {
       fields.fail("expected \"name\" to be up to " + std::to_string(kLongestName) +
                   " letters, digits and _, found " + in_quotes(name));
     }
-    if (written_.contains(name)) {
+    if (written_.contains(name) ||
+        name == "condition") {  // that name is the input's, even where it is not used
       fields.fail("its name " + in_quotes(name) + " is taken");
     }
     Fields named(path_, "layer " + in_quotes(name), entry);

@@ -549,6 +549,8 @@ TEST_F(SpoiltFile, FieldsAreChecked) {
             "layer 0: expected \"name\" to be up to 100 letters, digits and _, found \"a/b\"");
   EXPECT_EQ(after_layer([](json& l) { l["name"] = "head"; }, 1), "layer 1: its name \"head\" is taken");
   EXPECT_EQ(after_layer([](json& l) { l["name"] = "input"; }, 1), "layer 1: its name \"input\" is taken");
+  EXPECT_EQ(after_layer([](json& l) { l["name"] = "condition"; }, 1),
+            "layer 1: its name \"condition\" is taken");
   EXPECT_EQ(after_layer([](json& l) { l["padding"] = 0; }).find("layer \"head\": expected twice the padding"),
             0U);
   EXPECT_EQ(

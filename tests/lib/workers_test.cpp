@@ -5,6 +5,7 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <limits>
 #include <thread>
 #include <vector>
 
@@ -71,6 +72,8 @@ TEST(Workers, ServeSeveralCallersAtOnce) {
 TEST(Workers, ZeroThreadsMeansTheMachines) {
   EXPECT_GE(thread_count(0), 1);
   EXPECT_EQ(thread_count(5), 5);
+  EXPECT_EQ(thread_count(kMostThreads), kMostThreads);
+  EXPECT_EQ(thread_count(std::numeric_limits<int>::max()), kMostThreads);
 }
 
 }  // namespace

@@ -18,6 +18,7 @@
 #include "frame_denoiser.h"
 #include "frame_times.h"
 #include "gst.h"
+#include "json_text.h"
 #include "option_checks.h"
 #include "partial_file.h"
 #include "peak_memory.h"
@@ -408,7 +409,7 @@ void run(BenchOptions options) {
   check(options);
   const BenchResult result = bench(options);
   if (options.as_json)
-    std::cout << as_json(options, result).dump(2, ' ', false, json::error_handler_t::replace) << std::endl;
+    std::cout << json_text(as_json(options, result), 2) << std::endl;
   else
     print(options, result);
 }

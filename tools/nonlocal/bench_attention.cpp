@@ -14,6 +14,7 @@
 #include "bench_attention_peers.h"
 #include "frame_times.h"
 #include "gst.h"
+#include "json_text.h"
 #include "peak_memory.h"
 #include "progress.h"
 #include "reference/attention.h"
@@ -260,7 +261,7 @@ void run(Options options) {
   check(options);
   const Result result = bench(options);
   if (options.as_json)
-    std::cout << as_json(options, result).dump(2, ' ', false, json::error_handler_t::replace) << std::endl;
+    std::cout << json_text(as_json(options, result), 2) << std::endl;
   else
     print(options, result);
 }

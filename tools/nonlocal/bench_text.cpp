@@ -13,6 +13,7 @@
 #include "bench_text_peer.h"
 #include "frame_times.h"
 #include "gst.h"
+#include "json_text.h"
 #include "progress.h"
 #include "random_clip.h"
 #include "subprocess.h"
@@ -194,7 +195,7 @@ void run(Options options) {
   take_up(options);
   const Result result = bench(options);
   if (options.as_json)
-    std::cout << as_json(options, result).dump(2, ' ', false, json::error_handler_t::replace) << std::endl;
+    std::cout << json_text(as_json(options, result), 2) << std::endl;
   else
     print(options, result);
 }

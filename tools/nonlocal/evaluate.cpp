@@ -9,6 +9,7 @@
 #include "evaluation.h"
 #include "failure.h"
 #include "gst.h"
+#include "json_text.h"
 #include "noise.h"
 #include "option_checks.h"
 #include "text.h"
@@ -163,8 +164,7 @@ void run(Options options) {
                            asked.material.path.c_str(), long(evaluation.material.count()))
               << std::endl;
   if (options.as_json)
-    std::cout << as_json(options, evaluation).dump(2, ' ', false, json::error_handler_t::replace)
-              << std::endl;
+    std::cout << json_text(as_json(options, evaluation), 2) << std::endl;
   else
     print(options, evaluation);
 }

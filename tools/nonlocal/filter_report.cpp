@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "json_text.h"
 #include "progress.h"
 #include "text.h"
 
@@ -213,7 +214,7 @@ class JsonReport : public FilterReport {
  private:
   // Names of files need not be UTF-8.
   static void say(const json& event) {
-    std::cout << event.dump(-1, ' ', false, json::error_handler_t::replace) << std::endl;
+    std::cout << json_text(event) << std::endl;
   }
 
   const FilterRequest& request_;

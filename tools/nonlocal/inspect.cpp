@@ -9,6 +9,7 @@
 
 #include "commands.h"
 #include "inspect_text.h"
+#include "json_text.h"
 #include "model/safetensors.h"
 #include "model_file.h"
 #include "nonlocal/network.h"
@@ -136,7 +137,7 @@ void run(const InspectOptions& options) {
   std::string file = model_file(options.model);
   if (const auto model = is_network(file) ? std::nullopt : summarise_text_model(file)) {
     if (options.as_json) {
-      std::cout << text_model_json(*model).dump(2, ' ', false, json::error_handler_t::replace) << std::endl;
+      std::cout << json_text(text_model_json(*model), 2) << std::endl;
     } else {
       print_text_model(*model);
     }
@@ -145,7 +146,7 @@ void run(const InspectOptions& options) {
   if (std::filesystem::is_directory(file)) file = weights_in(file);
   const ModelSummary model = summarise_model(file);
   if (options.as_json) {
-    std::cout << model_json(file, model).dump(2, ' ', false, json::error_handler_t::replace) << std::endl;
+    std::cout << json_text(model_json(file, model), 2) << std::endl;
   } else {
     print_text(file, model);
   }

@@ -8,6 +8,7 @@
 #include <iostream>
 #include <string_view>
 
+#include "json_text.h"
 #include "text.h"
 #include "text/checkpoint.h"
 
@@ -63,9 +64,7 @@ std::string counted(const TextModelSummary& m, const std::string& part) {
 
 }  // namespace
 
-std::string shown(const std::string& text) {
-  return json(text).dump(-1, ' ', false, json::error_handler_t::replace);
-}
+std::string shown(const std::string& text) { return json_text(json(text)); }
 
 std::string weights_in(const std::string& folder) { return Checkpoint(folder).first_file(); }
 

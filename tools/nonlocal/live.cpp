@@ -14,6 +14,7 @@
 #include "commands.h"
 #include "failure.h"
 #include "gst.h"
+#include "json_text.h"
 #include "live_frames.h"
 #include "live_pipeline.h"
 #include "live_server.h"
@@ -87,11 +88,6 @@ class LiveSession {
   gint64 counted_at_ = 0;
 };
 
-// For a browser; what is not UTF-8 is replaced.
-std::string message(const json& content) {
-  return content.dump(-1, ' ', false, json::error_handler_t::replace);
-}
-
 LiveSettings settings_of(const LiveOptions& options) {
   LiveSettings settings;
   settings.change(options.settings);
@@ -120,7 +116,7 @@ json LiveSession::state() const {
 std::string LiveSession::greeting() const {
   json greeting = state();
   greeting.update({{"source", pipeline_.source()}, {"prompt", prompt_}});
-  return message(greeting);
+  return json_text(greeting);
 }
 
 // Files and folders are named on the command line alone: a page is no way to look around on this machine.
@@ -145,12 +141,12 @@ std::string LiveSession::hear(const std::string& text) {
       throw Failure("expected an object with \"settings\"");
     check_models(asked["settings"], options_.settings);
     pipeline_.change(asked["settings"]);
-    server_.tell(message(state()));
+    server_.tell(json_text(state()));
     return "";
   } catch (const std::exception& error) {
     json answer = state();
     answer["error"] = one_line(error.what());
-    return message(answer);
+    return json_text(answer);
   }
 }
 
@@ -186,7 +182,7 @@ void LiveSession::tick() {
                        {"frames", now.after}};
   counted_ = now;
   counted_at_ = time;
-  server_.tell(message({{"status", status}}));
+  server_.tell(json_text({{"status", status}}));
   server_.drop_stuck_browsers();
 }
 
@@ -221,7 +217,7 @@ void LiveSession::see_element(const GstStructure* structure) {
   for (guint i = 0; i < gst_value_list_get_size(words); ++i)
     unknown.push_back(g_value_get_string(gst_value_list_get_value(words, i)));
   prompt_ = {{"unknown", unknown}};
-  server_.tell(message({{"prompt", prompt_}}));
+  server_.tell(json_text({{"prompt", prompt_}}));
 }
 
 void LiveSession::see(GstMessage* posted) {
@@ -229,7 +225,7 @@ void LiveSession::see(GstMessage* posted) {
     case GST_MESSAGE_ERROR:
       return fail(error_text(posted));
     case GST_MESSAGE_WARNING:
-      return server_.tell(message({{"warning", error_text(posted)}}));
+      return server_.tell(json_text({{"warning", error_text(posted)}}));
     case GST_MESSAGE_EOS:
       has_ended_ = true;
       return;

@@ -1,4 +1,5 @@
 #include "prompt.h"
+#include "json_text.h"
 
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -7,7 +8,7 @@ namespace nonlocal::tools {
 
 std::string as_utf8(const std::string& text) {
   using nlohmann::json;
-  return json::parse(json(text).dump(-1, ' ', false, json::error_handler_t::replace)).get<std::string>();
+  return json::parse(json_text(json(text))).get<std::string>();
 }
 
 void warn_of(std::size_t cut, std::size_t invalid) {

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "commands.h"
+#include "json_text.h"
 #include "model_file.h"
 #include "prompt.h"
 #include "text.h"
@@ -34,7 +35,7 @@ void print_json(const TokenizeOptions& options, const Tokenizer& tokenizer, cons
                        {"cut", found.cut},
                        {"invalid_utf8", found.invalid},
                        {"vocabulary", tokenizer.size()}};
-  std::cout << result.dump(2, ' ', false, json::error_handler_t::replace) << std::endl;
+  std::cout << json_text(result, 2) << std::endl;
 }
 
 // A vocabulary's file may hold anything: what a terminal would obey is escaped, as JSON does.

@@ -298,7 +298,7 @@ def check_input(entry: object) -> dict[str, Plane | None]:
     written = {"input": Plane(fields.integer("channels", 1, MOST_CHANNELS))}
     fields.integer("frames", 1, MOST_FRAMES, 1)
     if "range" in fields.entry:
-        fields.take("range", None, "two numbers from -1e6 to 1e6, the second greater", is_range)
+        fields.take("range", None, "two numbers from -1e6 to 1e6, the second greater by 1e-6 and by a 10,000th of either", is_range)
     if "condition" in fields.entry:
         check_condition(fields.take("condition", None, "an object", lambda value: isinstance(value, dict)))
         written["condition"] = None
@@ -308,8 +308,10 @@ def check_input(entry: object) -> dict[str, Plane | None]:
 
 
 def is_range(value: object) -> bool:
-    return (isinstance(value, (list, tuple)) and len(value) == 2 and all(is_number(n) for n in value)
-            and -1e6 <= value[0] < value[1] <= 1e6)
+    if not (isinstance(value, (list, tuple)) and len(value) == 2 and all(is_number(n) for n in value)):
+        return False
+    low, high = value
+    return low >= -1e6 and high <= 1e6 and high - low >= max(1e-6, 1e-4 * abs(low), 1e-4 * abs(high))
 
 
 def check_layer(number: int, layer: object, before: str, written: dict[str, Plane | None]) -> Plane:

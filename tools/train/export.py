@@ -146,14 +146,20 @@ class Graph(nn.Module):
         """What Network makes of frames [N, C, H, W] of any size."""
         height, width = frames.shape[2:]
         m = self.margin
-        sides = ((0, 0), (0, 0), (m, m + -height % self.multiple), (m, m + -width % self.multiple))
-        x = torch.from_numpy(np.pad(frames, sides, "reflect"))
+        rows, columns = (mirrored(n, m, m + -n % self.multiple) for n in (height, width))
+        x = torch.from_numpy(np.ascontiguousarray(frames[:, :, rows][..., columns]))
         out = self.compute(x, condition)
         x = x[..., m : x.shape[2] - m, m : x.shape[3] - m]
         if self.description.get("residual", False):
             out = out + x
         rows, columns = (-(-n * out.shape[i] // x.shape[i]) for i, n in ((2, height), (3, width)))
         return out[..., :rows, :columns].numpy()
+
+
+def mirrored(count: int, before: int, behind: int) -> np.ndarray:
+    """Indices of `count` samples and of those mirrored beside them, however many (numpy's pad errs where both sides are padded by far more)."""
+    i = np.arange(-before, count + behind) % max(1, 2 * (count - 1))
+    return np.where(i < count, i, 2 * (count - 1) - i)
 
 
 def tensor_names(graph: Graph) -> dict[str, str]:
