@@ -50,9 +50,8 @@ def with_other_pieces(embedding: Tensor, old: Tokenizer, new: Tokenizer) -> Tens
 def begun_from(path: Path) -> dict:
     """What --resume would find, as far as a model's file tells it."""
     weights, merges, metadata = grade_model.load(path)
-    steps = int(metadata["training"].split()[0])
-    minutes = float(re.search(r"([\d.]+) min", metadata["last_report"])[1])
-    return {"model": weights, "average": {name: t.clone() for name, t in weights.items()}, "merges": merges, "steps": steps, "seconds": 60 * minutes,
+    steps, minutes = re.search(r"step (\d+), ([\d.]+) min", metadata["last_report"]).groups()
+    return {"model": weights, "average": {name: t.clone() for name, t in weights.items()}, "merges": merges, "steps": int(steps), "seconds": 60 * float(minutes),
             "history": [metadata["last_report"]]}
 
 
