@@ -871,6 +871,8 @@ gboolean start(GstBaseTransform* trans) {
     if (is_folder(source.model)) {
       m.state.regions.seeker = std::make_shared<nonlocal::RegionSeeker>(source.model, source.threads, waits);
       source.model = kDefaultModel;
+    }
+    {
       const std::lock_guard lock(m.mutex);
       m.seeker = m.state.regions.seeker;
     }

@@ -3,7 +3,7 @@
 // A convolution of 4 output channels fills a quarter of a vector of 16 lanes. The 4 channels of 4 pixels,
 // side by side in memory as they are, are one pixel of 16 channels: of a convolution with a stride of 4 whose
 // taps are the layer's, moved by a pixel for each. What the moved taps leave out has weights of zero, so that
-// sums stay what they are.
+// sums of finite values stay what they are, to the last bit.
 #pragma once
 
 #include <algorithm>

@@ -38,7 +38,8 @@ class Prompting : public Harness {
   // Sends the same frame, at the times of frames `from` and on, until a prompt has taken effect: the number
   // of the next one, 0 if none has.
   int wait_for_look(int from) {
-    for (int i = from; i < from + 1000; ++i) {
+    constexpr int kMostFrames = 20'000;  // with sanitizers a look of many tokens takes half a minute
+    for (int i = from; i < from + kMostFrames; ++i) {
       send(i);
       if (!reports().empty()) {
         return i + 1;
