@@ -465,7 +465,8 @@ void refine(const float* from, int n, float* to) {
 void fill(Sampler& sampler, Probes& probes, const Choice& choice, const GradeLookParameters& parameters,
           float* change) {
   constexpr int kMostOfBasis = 24;
-  const auto& [n, grid] = choice.sampling;
+  const int n = choice.sampling.n;
+  const Grid& grid = choice.sampling.grid;
   if (grid.columns > probes.grid().columns) {
     probes.sample_places(grid);
   }

@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cmath>
 #include <cstdlib>
@@ -589,12 +590,13 @@ TEST_F(SpoiltFile, GraphsAreChecked) {
   EXPECT_NE(after([](Draft& d) { d.description.erase("input"); }), "");
   EXPECT_NE(after([](Draft& d) { d.description["inputs"] = 1; }), "");
   EXPECT_NE(after([](Draft& d) { d.description["input"]["frames"] = 1000; }), "");
-  for (const auto& [low, high] : {std::pair(1.0, 0.0), {0.0, 1e-300}, {999999.99, 1e6}, {-1e7, 1.0}}) {
+  for (const std::array<double, 2>& range :
+       std::vector<std::array<double, 2>>{{1.0, 0.0}, {0.0, 1e-300}, {999999.99, 1e6}, {-1e7, 1.0}}) {
     EXPECT_NE(after([&](Draft& d) {
-                d.description["input"]["range"] = {low, high};
+                d.description["input"]["range"] = range;
               }).find("\"range\""),
               std::string::npos)
-        << low << " " << high;
+        << range[0] << " " << range[1];
   }
   EXPECT_NE(after([](Draft& d) {
               d.description["input"]["condition"] = {{"name", "sigma"}, {"maximum", 1}};
