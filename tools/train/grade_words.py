@@ -57,7 +57,7 @@ CONCEPTS = [
          "less colourful, less colorful, less vivid, drabber, more subdued, blander, more desaturated",
          "desaturate, mute, wash out, tone down, drain, drain the colour from, subdue, bleach, tone down the colours of, "
          "take the colour out of, calm down, dull, grey out, water down, dilute, weaken the colours of, silence the colours of, quieten, thin the colours of", "desaturation, paleness, dullness, drabness"),
-    axis({"vibrance": 0.8, "saturation": 0.1}, "vibrant, poppy, popping, zingy, energetic, eye catching, dazzlingly colourful, sparkling with colour, bursting, spirited, peppy",
+    axis({"vibrance": 0.55, "saturation": 0.06}, "vibrant, poppy, popping, zingy, energetic, eye catching, dazzlingly colourful, sparkling with colour, bursting, spirited, peppy",
          "more vibrant, poppier, zingier", "pop, make pop, pep up, perk up, jazz up", "vibrance, vibrancy, pop, zing, pep, zest, oomph"),
     axis({"temperature": 0.16}, "warm, toasty, cosy, cozy, heated, tungsten, warm toned, hot, warmish, sun kissed, balmy, lukewarm, "
          "sultry, warm tinted, warming, warmly lit, warmly toned, warm lit, snug and warm, mellow and warm, summery warm, glowing warm, steamy warm, baking hot, pleasantly warm, tepid", "warmer, cosier, cozier, hotter, toastier, less cold, less cool, less chilly",
@@ -157,14 +157,14 @@ def hue(colour: str, others: bool = False) -> dict[str, float]:
 
 
 def away_from(colour: str) -> list[list[float]]:
-    """ "less orange": its cast is taken off, and what is orange gets paler."""
-    opposite = {name: -0.5 * amount for name, amount in tint(colour).items() if name != "exposure"}
-    return [row(**opposite), row(saturation=-0.6, **hue(colour))]
+    """ "less orange": its cast is taken off, and what is orange gets paler. More of the opposite tints greys and faces."""
+    opposite = {name: -0.35 * amount for name, amount in tint(colour).items() if name != "exposure"}
+    return [row(**opposite), row(saturation=-0.5, **hue(colour))]
 
 
-def split(dark: str, light: str, amount: float = 0.05) -> dict[str, float]:
+def split(dark: str, light: str, amount: float = 0.05, of_lights: float | None = None) -> dict[str, float]:
     """Amounts of a split tone."""
-    shadows, lights = tint(dark, amount), tint(light, amount)
+    shadows, lights = tint(dark, amount), tint(light, amount if of_lights is None else of_lights)
     return {"shadow_a": shadows["tint_a"], "shadow_b": shadows["tint_b"], "light_a": lights["tint_a"], "light_b": lights["tint_b"]}
 
 
@@ -189,7 +189,7 @@ LOOKS = [
          row(exposure=-1.2, saturation=-0.55, contrast=0.15, **split("1030b0", "90b0f0", 0.06))),
     look("vintage, retro, nostalgic, old photo, seventies, 70s, sixties, 60s, polaroid, old fashioned, antique, old school, aged, "
          "analog, analogue, old film, super 8, yesteryear, old timey, instagram, memories, bygone, throwback, old photograph, photo album",
-         row(temperature=0.05, saturation=-0.65, contrast=-0.15, fade=0.11, **split("605040", "f0c870", 0.03))),
+         row(temperature=0.1, magenta=0.02, saturation=-0.4, contrast=-0.1, fade=0.1, **split("5a4050", "ffc880", 0.035))),
     look("noir, film noir, detective movie, hard boiled, gangster movie, german expressionism, 1940s detective, 40s crime movie",
          row(mono=1.0, contrast=0.7, exposure=-0.35), row(place="edges", exposure=-0.6)),
     look("black and white, monochrome, greyscale, grayscale, b&w, bw, b / w, without colour, without color, no colour, no color, no colours, "
@@ -201,13 +201,13 @@ LOOKS = [
     look("sepia, sepia toned, sepia tone, victorian, daguerreotype, tintype, brown toned photo, 19th century photograph, old west photograph",
          row(mono=1.0, fade=0.03, tint_a=0.014, tint_b=0.055)),
     look("teal and orange, orange and teal, blockbuster, hollywood, teal orange, action movie, michael bay, teal & orange, orange teal, "
-         "big budget movie", row(contrast=0.3, saturation=0.1, **split("005a70", "ff9040", 0.075))),
+         "big budget movie", row(contrast=0.3, saturation=0.1, **split("005a70", "ffa050", 0.075, of_lights=0.05))),
     look("cinematic, filmic, movie, film, like a movie, movie like, cinema, film look, motion picture, film stock, kodak film, cinematography, "
          "like a film, theatrical, cinematic grade", row(contrast=0.3, saturation=-0.12, fade=0.02, **split("104858", "ffc080", 0.035))),
     look("bleach bypass, silver retention, saving private ryan, war movie, bleached, skip bleach, war film",
          row(saturation=-0.7, contrast=0.7)),
     look("pastel, pastels, pastel coloured, pastel tones, soft pastel, wes anderson, macaron, candyfloss, pastel colours, powdery",
-         row(exposure=0.35, saturation=-0.25, contrast=-0.3, fade=0.08, tint_a=0.012, tint_b=0.004)),
+         row(exposure=0.6, saturation=-0.25, vibrance=0.35, contrast=-0.35, shadows=0.35, fade=0.05, tint_a=0.006, tint_b=-0.002)),
     look("cyberpunk, neon, synthwave, vaporwave, blade runner, neon lights, neon noir, futuristic city, neon city, retrowave, outrun, nightclub, "
          "disco, neon glow, tron, neon signs, rave, night club",
          row(exposure=-0.25, contrast=0.3, saturation=0.35, **split("2010d0", "ff40c0", 0.075))),
@@ -218,13 +218,13 @@ LOOKS = [
          "caribbean, hawaiian, california, july, august, seaside, miami, sun drenched, sun soaked, bright sun",
          row(temperature=0.1, exposure=0.35, saturation=0.25, contrast=0.1)),
     look("autumn, autumnal, fall colours, fall foliage, october, autumn leaves, indian summer, november, harvest, thanksgiving, autumn day, fall colors",
-         row(temperature=0.12, saturation=0.1, exposure=-0.1, tint_a=0.02, tint_b=0.03), row(exposure=-0.2, tint_a=0.04, **hue("208a30"))),
-    look("spring, springtime, april, spring day, springlike, fresh, blossom, may morning, fresh spring", row(exposure=0.25, vibrance=0.5, tint_a=-0.012, tint_b=0.016)),
+         row(temperature=0.12, saturation=0.12, exposure=-0.08, tint_a=0.012, tint_b=0.018), row(exposure=-0.15, tint_a=0.055, **hue("208a30"))),
+    look("spring, springtime, april, spring day, springlike, fresh, blossom, may morning, fresh spring", row(exposure=0.3, vibrance=0.3, saturation=0.05, tint_a=-0.01, tint_b=0.006)),
     look("horror, scary, spooky, creepy, haunted, eerie, sinister, nightmare, terrifying, ghostly, ghost story, halloween, dracula, zombie, "
          "frightening, macabre, ominous, menacing, vampire, gothic, nightmarish, evil, thriller, haunted house, unsettling",
          row(exposure=-0.7, saturation=-0.5, contrast=0.4, **split("103830", "a0c0a8", 0.04)), row(place="edges", exposure=-0.5)),
     look("dreamy, ethereal, fairy tale, fairytale, heavenly, angelic, dreamlike, magical, otherworldly, surreal, dream, fantasy, soft focus, "
-         "soft dream, fairy, enchanted, magic, whimsical, dreaming, angels", row(exposure=0.3, contrast=-0.35, fade=0.06, tint_a=0.016, tint_b=-0.008)),
+         "soft dream, fairy, enchanted, magic, whimsical, dreaming, angels", row(exposure=0.45, contrast=-0.3, shadows=0.15, fade=0.045, saturation=0.05, tint_a=0.007, tint_b=-0.002, light_a=0.012)),
     look("matrix, the matrix, hacker, green code, night vision, like the matrix, terminal green, matrix code, matrix green, cyber green, computer screen",
          row(exposure=-0.25, saturation=-0.45, contrast=0.25, tint_a=-0.06, tint_b=0.04)),
     look("underwater, deep sea, submarine, aquatic, aquarium, under the sea, oceanic, undersea, diving, below the surface, atlantis, deep ocean",
@@ -263,7 +263,7 @@ LOOKS = [
     look("technicolor, technicolour, velvia, slide film, wizard of oz, fifties, 50s, kodachrome, pop art, comic book, comic, andy warhol, cartoon, "
          "anime, ghibli, bollywood, bold colours, comics, toon, studio ghibli, psychedelic, rainbow, lollipop, candy",
          row(saturation=0.6, contrast=0.35, temperature=0.03)),
-    look("portra, kodak gold, kodak portra, warm film, 35mm film, kodak, gold 200, portrait film, analog film", row(temperature=0.09, fade=0.04, saturation=-0.05, exposure=0.1, contrast=-0.05)),
+    look("portra, kodak gold, kodak portra, portra 400, kodak portra 400, portra 160, portra 800, warm film, 35mm film, kodak, gold 200, portrait film, analog film", row(temperature=0.09, fade=0.04, saturation=-0.05, exposure=0.1, contrast=-0.05)),
     look("sci fi, science fiction, futuristic, alien, spaceship, space, outer space, cosmic, interstellar, robot, high tech, tech, technology, star wars, galaxy, android",
          row(temperature=-0.16, contrast=0.35, saturation=-0.15, **split("003060", "a0e0ff", 0.03))),
     look("hospital, sterile, fluorescent, office light, fluorescent light, laboratory, lab, medical, dentist, supermarket light",
