@@ -127,8 +127,14 @@ def apply(edits: Tensor, colours: Tensor, places: Tensor) -> Tensor:
     return torch.where(neutral, colours, colours + weight[..., None] * (edited - colours))
 
 
+def in_order(rows: list[list[float]]) -> list[list[float]]:
+    """Colours are made paler before any is added: "warmer but less saturated" is to be both."""
+    return sorted(rows, key=lambda edit: edit[COLUMNS["saturation"]] >= 0)
+
+
 def apply_all(clauses: list[list[list[float]]], colours: Tensor, places: Tensor) -> Tensor:
     """One clause's edit after the other: clauses[b] is a list of rows, perhaps empty."""
+    clauses = [in_order(rows) for rows in clauses]
     for i in range(max(map(len, clauses), default=0)):
         some = torch.tensor([b for b, rows in enumerate(clauses) if len(rows) > i])
         edits = torch.from_numpy(np.array([rows[i] for rows in clauses if len(rows) > i], np.float32))
