@@ -43,14 +43,14 @@ USUAL_NAMES = {names[0]: len(names) for names, _ in NAMED_LOOKS}  # how many of 
 # Of colour, all of it: "no colour" is black and white.
 REMOVING_FORMS = {"no {n}", "without {n}", "remove {n}", "remove the {n}", "get rid of the {n}", "lose the {n}", "take away {n}", "strip out the {n}", "kill the {n}", "zero {n}",
                   "strip it of {n}", "empty it of {n}", "drain the {n}"}
-# What is a look's name asks for that look, whatever else it could mean.
+# What is the name of a look or a colour asks for that, whatever else it could mean.
 IMAGES = {look: [text for text in texts if text not in NAMES] for look, texts in ALL_IMAGES.items()}
 REQUESTS = [([text for text in texts if text not in NAMES], edits) for texts, edits in ALL_REQUESTS]
 IMAGE_WEIGHTS = [5 if is_colourless(EDITS_BY_NAME[name]) else 1 for name in IMAGES]
 REQUEST_WEIGHTS = [len(requests) ** 0.85 * (3 if is_colourless(edits) else 1) for requests, edits in REQUESTS]
 PLAIN_COLOURS = words("red, green, blue, yellow, orange, purple, pink, magenta, cyan, teal, turquoise, brown, violet, gold, golden")
 SATURATION = next(concept for concept in CONCEPTS if "saturation" in concept.nouns)
-VIGNETTES = words("a vignette, darker edges, dark edges, dark corners, darker corners, the edges darker, vignette, vignetting, a dark frame, darkened borders, a soft vignette")
+VIGNETTES = next(names for names, _ in NAMED_LOOKS if names[0] == "vignette") + words("darker edges, dark edges, dark corners, darker corners, the edges darker, darkened borders")
 DEEP = row(exposure=-0.55, saturation=0.4)
 SEPARATORS = [", ", ", ", ", ", " and ", " and ", ", and ", " then ", ", then ", " but ", ", but ", " with ", "; ", " plus ", " & ", ". ", " also ",
               " while ", ", yet ", " as well as ", " together with ", " "]
@@ -523,10 +523,11 @@ class Grammar:
         if kind < 0.35:
             second, more = self.some_look()
             return self.fill(r.choice(LOOK_FORMS), l=name + r.choice((", ", " ", " and ", " meets ", " with a hint of ")) + second), edits + more
+        text, edits = self.fill(r.choice(LOOK_FORMS), l=how + name), [scaled(e, min(factor, 1.6)) for e in edits]
         if kind < 0.45:  # "moonlight with a vignette", "warm sunset, darker edges"
-            text, more = (r.choice(VIGNETTES), [EDGES]) if r.random() < 0.5 else self.of_region()
-            return self.fill(r.choice(LOOK_FORMS), l=how + name) + r.choice((", ", " and ", " with ", ", with ", " plus ")) + text, [scaled(e, min(factor, 1.6)) for e in edits] + more
-        return self.fill(r.choice(LOOK_FORMS), l=how + name), [scaled(e, min(factor, 1.6)) for e in edits]
+            place, more = (r.choice(VIGNETTES), [EDGES]) if r.random() < 0.5 else self.of_region()
+            return text + r.choice((", ", " and ", " with ", ", with ", " plus ")) + place, edits + more
+        return text, edits
 
     def of_region(self) -> Clause:
         """A concept at a place, of a tone, or of a hue."""
@@ -586,22 +587,21 @@ class Grammar:
         pair = pair if r.random() < 0.5 else pair[::-1]
         wheres = [r.choice(words(REGIONS[kind, name])) for name in pair]
         whats, edits = [], []
-        are_colours, are_verbs = r.random() < 0.65, r.random() < 0.3
         are_warm_and_cold = kind == "tone" and r.random() < 0.25  # in both orders: the names of looks have cold shadows alone
-        temperatures = iter(r.sample((CONCEPTS[7], CONCEPTS[8]), 2))
+        are_colours, are_verbs = not are_warm_and_cold and r.random() < 0.65, r.random() < 0.3
+        concepts = r.sample((7, 8), 2) if are_warm_and_cold else r.choices((0, 1, 4, 5, 7, 8), k=2)
         if kind == "tone" and r.random() < 0.2:  # "the dark parts darker, the lighter ones warmer"
             first, second = ("dark", "light") if pair[0] == "shadows" else ("light", "dark")
             wheres = [f"{first} {r.choice(('parts', 'tones', 'areas'))}", f"{second}{r.choice(('', 'er'))} ones"]
-        for name in pair:
-            if are_colours and not are_warm_and_cold:
+        for name, concept in zip(pair, (CONCEPTS[i] for i in concepts)):
+            if are_colours:
                 what, colour = self.some_colour()
                 more = [row(**tint(colour))]
             else:
-                concept = next(temperatures) if are_warm_and_cold else r.choice([CONCEPTS[i] for i in (0, 1, 4, 5, 7, 8)])
                 what, more = r.choice([verb.removesuffix(" of") for verb in concept.verbs] if are_verbs else concept.adjectives + concept.comparatives), concept.more
             whats.append(what)
             edits += [grade_edits.in_region(scaled(e, 1.25), {kind: float(names.index(name))}) for e in more]
-        return r.choice(VERBS_FORMS if are_verbs and (are_warm_and_cold or not are_colours) else GRADIENT_FORMS).format(a=whats[0], b=whats[1], r=wheres[0], s=wheres[1]), edits
+        return r.choice(VERBS_FORMS if are_verbs and not are_colours else GRADIENT_FORMS).format(a=whats[0], b=whats[1], r=wheres[0], s=wheres[1]), edits
 
     def coordinated(self) -> Clause:
         """ "more contrast and saturation", "brighter and bluer edges", "darken the top and the corners" """
