@@ -36,6 +36,7 @@ struct ExactScratch {
   float* sums;       // of it: of weights times R, G, B, and of weights
   float* constants;  // [layers][rows], no lanes: what scores begin with in the row
   float* places_x;   // [blocks of the tile][layers][rows]: what they begin with in the columns
+  float* lumas;      // [rows], no lanes: what the last layer's values are of luma
   Rows rows;
 };
 
@@ -53,6 +54,7 @@ std::size_t cut(const Folded& f, float* memory, ExactScratch& s) {
   s.scores = take(static_cast<std::size_t>(f.tokens) * kBlock);
   s.sums = take(std::size_t{4} * kBlock);
   s.constants = take(rows);
+  s.lumas = take(static_cast<std::size_t>(f.rows()));
   s.places_x = take(f.frequencies == 0 ? 0 : rows * kBlocksATile * kBlock);
   float* const level = take(rows_floats(2 * kBlocks * kBlock));
   if (memory != nullptr) {
@@ -77,6 +79,7 @@ class ExactMapper {
     for (const FoldedLayer& layer : f_.layers) {
       constants = std::copy(layer.constant_f.begin(), layer.constant_f.end(), constants);
     }
+    set_lumas();
   }
 
   [[nodiscard]] const Rows& rows() const { return s_.rows; }
@@ -146,26 +149,24 @@ class ExactMapper {
   }
 
   void add_change(const std::array<float*, 3>& level, int block, Sampling sampling) {
-    const int first = sampling == Sampling::kChroma ? 1 : 0;
-    const int end = sampling == Sampling::kLuma ? 1 : 3;
     load_colours(level);
     for (std::size_t layer = 0; layer < f_.layers.size(); ++layer) {
       load_features();
+      if (sampling == Sampling::kLuma && layer + 1 == f_.layers.size() && add_luma(level, block)) {
+        return;
+      }
       if (!add_layer(layer, block)) {
         add_any_layer(layer, block, [](int) {});
       }
     }
+    const int first = sampling == Sampling::kChroma ? 1 : 0;
+    const int end = sampling == Sampling::kLuma ? 1 : 3;
     for (int i = 0; i < kBlock; i += kFloatLanes) {
       V change[3];
-      for (int c = 0; c < 3; ++c) {
-        change[c] = hn::Sub(hn::Load(F(), s_.colour + c * kBlock + i), colour_of(level, c, i));
-      }
+      load_change(level, i, change);
       V now[3];
       for (int c = first; c < end; ++c) {
-        V sum = hn::Mul(hn::Set(F(), job_.from_rgb[c][0]), change[0]);
-        sum = hn::MulAdd(hn::Set(F(), job_.from_rgb[c][1]), change[1], sum);
-        sum = hn::MulAdd(hn::Set(F(), job_.from_rgb[c][2]), change[2], sum);
-        now[c] = hn::MulAdd(hn::Set(F(), strength_), sum, hn::LoadU(F(), level[c] + i));
+        now[c] = changed(level, c, i, channel_of(change, c));
       }
       for (int c = first; c < end; ++c) {
         hn::StoreU(now[c], F(), level[c] + i);
@@ -193,6 +194,23 @@ class ExactMapper {
       sum = hn::MulAdd(hn::Set(F(), job_.to_rgb[c][k]), hn::LoadU(F(), level[k] + i), sum);
     }
     return sum;
+  }
+
+  // What layers have changed so far, of R, G and B.
+  HWY_INLINE void load_change(const std::array<float*, 3>& level, int i, V (&change)[3]) const {
+    for (int c = 0; c < 3; ++c) {
+      change[c] = hn::Sub(hn::Load(F(), s_.colour + c * kBlock + i), colour_of(level, c, i));
+    }
+  }
+
+  [[nodiscard]] HWY_INLINE V channel_of(const V (&rgb)[3], int c) const {
+    V sum = hn::Mul(hn::Set(F(), job_.from_rgb[c][0]), rgb[0]);
+    sum = hn::MulAdd(hn::Set(F(), job_.from_rgb[c][1]), rgb[1], sum);
+    return hn::MulAdd(hn::Set(F(), job_.from_rgb[c][2]), rgb[2], sum);
+  }
+
+  [[nodiscard]] HWY_INLINE V changed(const std::array<float*, 3>& level, int c, int i, V change) const {
+    return hn::MulAdd(hn::Set(F(), strength_), change, hn::LoadU(F(), level[c] + i));
   }
 
   void load_colours(const std::array<float*, 3>& level) {
@@ -228,6 +246,19 @@ class ExactMapper {
         }
       }
       constants += rows;
+    }
+  }
+
+  void set_lumas() {
+    const float* values = f_.layers.back().value_f.data();
+    for (int head = 0; head < f_.heads; ++head, values += ptrdiff_t{4} * f_.tokens) {
+      for (int t = 0; t < f_.tokens; ++t) {
+        float sum = 0;
+        for (int c = 0; c < 3; ++c) {
+          sum += job_.from_rgb[0][c] * values[c * f_.tokens + t];
+        }
+        s_.lumas[head * f_.tokens + t] = sum;
+      }
     }
   }
 
@@ -278,12 +309,21 @@ class ExactMapper {
     }
     float* to = s_.features;
     for (const ColourFeature& feature : f_.features) {
-      for (int i = 0; i < kBlock; i += kFloatLanes) {
-        V product = hn::Load(F(), atom(feature.factors[0], i));
-        for (int k = 1; k < feature.count; ++k) {
-          product = hn::Mul(product, hn::Load(F(), atom(feature.factors[k], i)));
+      V product[lanes::kVectors];
+      HWY_UNROLL(4)
+      for (int v = 0; v < lanes::kVectors; ++v) {
+        product[v] = hn::Load(F(), atom(feature.factors[0], v * kFloatLanes));
+      }
+      for (int k = 1; k < feature.count; ++k) {
+        const float* factor = atom(feature.factors[k], 0);
+        HWY_UNROLL(4)
+        for (int v = 0; v < lanes::kVectors; ++v) {
+          product[v] = hn::Mul(product[v], hn::Load(F(), factor + v * kFloatLanes));
         }
-        hn::Store(product, F(), to + i);
+      }
+      HWY_UNROLL(4)
+      for (int v = 0; v < lanes::kVectors; ++v) {
+        hn::Store(product[v], F(), to + v * kFloatLanes);
       }
       to += kBlock;
     }
@@ -319,12 +359,13 @@ class ExactMapper {
     }
   }
 
-  // As ExactScratch's, of kWide vectors.
-  using Sums = V[4][kWide];
+  // Of kWide vectors, those of weights times values of each channel, and of weights: three channels, or luma.
+  template <int kChannels>
+  using Sums = V[kChannels + 1][kWide];
 
   // Adds kCount tokens from t on, whose scores never leave the registers.
-  template <int kCount>
-  HWY_INLINE void add_tokens(const Head& h, ptrdiff_t t, ptrdiff_t lane, Sums& sums) const {
+  template <int kCount, int kChannels>
+  HWY_INLINE void add_tokens(const Head& h, ptrdiff_t t, ptrdiff_t lane, Sums<kChannels>& sums) const {
     const auto depth = static_cast<ptrdiff_t>(f_.features.size());
     V score[kCount][kWide];
     HWY_UNROLL(8)
@@ -356,11 +397,11 @@ class ExactMapper {
       HWY_UNROLL(2)
       for (int v = 0; v < kWide; ++v) {
         score[r][v] = lanes::exp2_of(score[r][v]);
-        sums[3][v] = hn::Add(sums[3][v], score[r][v]);
+        sums[kChannels][v] = hn::Add(sums[kChannels][v], score[r][v]);
       }
     }
     HWY_UNROLL(3)
-    for (int c = 0; c < 3; ++c) {
+    for (int c = 0; c < kChannels; ++c) {
       const float* values = h.values + c * static_cast<ptrdiff_t>(f_.tokens) + t;
       HWY_UNROLL(8)
       for (int r = 0; r < kCount; ++r) {
@@ -374,75 +415,105 @@ class ExactMapper {
   }
 
   // A head's sums in one pass over the tokens: the largest score is not taken out.
-  HWY_INLINE void sum(const Head& h, ptrdiff_t lane, Sums& sums) const {
-    HWY_UNROLL(4)
-    for (int c = 0; c < 4; ++c) {
-      HWY_UNROLL(2)
-      for (int v = 0; v < kWide; ++v) {
+  template <int kChannels>
+  HWY_INLINE void sum(const Head& h, ptrdiff_t lane, Sums<kChannels>& sums) const {
+    HWY_UNROLL(2)
+    for (int v = 0; v < kWide; ++v) {
+      HWY_UNROLL(3)
+      for (int c = 0; c < kChannels; ++c) {
         sums[c][v] = hn::Set(F(), h.values[c * f_.tokens]);
       }
+      sums[kChannels][v] = hn::Set(F(), 1.0F);
     }
     int t = 1;
     for (; t + kGroup <= f_.tokens; t += kGroup) {
-      add_tokens<kGroup>(h, t, lane, sums);
+      add_tokens<kGroup, kChannels>(h, t, lane, sums);
     }
     if (t + 4 <= f_.tokens) {
-      add_tokens<4>(h, t, lane, sums);
+      add_tokens<4, kChannels>(h, t, lane, sums);
       t += 4;
     }
     if (t + 2 <= f_.tokens) {
-      add_tokens<2>(h, t, lane, sums);
+      add_tokens<2, kChannels>(h, t, lane, sums);
       t += 2;
     }
     if (t < f_.tokens) {
-      add_tokens<1>(h, t, lane, sums);
+      add_tokens<1, kChannels>(h, t, lane, sums);
     }
   }
 
-  // Adds what a layer's heads change to kWide vectors of the colour, and gives the largest sum of weights.
-  HWY_INLINE V add_heads(std::size_t layer, int block, ptrdiff_t lane) {
-    V colour[3][kWide];
-    HWY_UNROLL(3)
-    for (int c = 0; c < 3; ++c) {
-      HWY_UNROLL(2)
-      for (int v = 0; v < kWide; ++v) {
-        colour[c][v] = hn::Load(F(), s_.colour + c * kBlock + lane + v * kFloatLanes);
-      }
-    }
+  // What a layer's heads change of kWide vectors, added to what `changed` begins with; gives the largest sum
+  // of weights.
+  template <int kChannels>
+  HWY_INLINE V add_heads(std::size_t layer, int block, ptrdiff_t lane, V (&changed)[kChannels][kWide]) const {
     V most = hn::Zero(F());
     for (int head = 0; head < f_.heads; ++head) {
-      Sums sums;
-      sum(head_of(layer, head, block), lane, sums);
-      HWY_UNROLL(2)
-      for (int v = 0; v < kWide; ++v) {
-        most = hn::Max(most, sums[3][v]);
-        const V share = hn::Div(hn::Set(F(), 1.0F), sums[3][v]);
-        HWY_UNROLL(3)
-        for (int c = 0; c < 3; ++c) {
-          colour[c][v] = hn::MulAdd(sums[c][v], share, colour[c][v]);
-        }
+      Head h = head_of(layer, head, block);
+      if constexpr (kChannels == 1) {
+        h.values = s_.lumas + static_cast<ptrdiff_t>(head) * f_.tokens;
       }
-    }
-    HWY_UNROLL(3)
-    for (int c = 0; c < 3; ++c) {
+      Sums<kChannels> sums;
+      sum<kChannels>(h, lane, sums);
       HWY_UNROLL(2)
       for (int v = 0; v < kWide; ++v) {
-        hn::Store(colour[c][v], F(), s_.sums + c * kBlock + lane + v * kFloatLanes);
+        most = hn::Max(most, sums[kChannels][v]);
+        const V share = hn::Div(hn::Set(F(), 1.0F), sums[kChannels][v]);
+        HWY_UNROLL(3)
+        for (int c = 0; c < kChannels; ++c) {
+          changed[c][v] = hn::MulAdd(sums[c][v], share, changed[c][v]);
+        }
       }
     }
     return most;
   }
 
-  // False, and the colour stays, if a score is too large for sums without the largest taken out.
-  [[nodiscard]] bool add_layer(std::size_t layer, int block) {
+  // A layer's heads on a block: the colour they make, or from nothing what they change of luma, goes to the
+  // sums. False if a score is too large for sums without the largest taken out.
+  template <int kChannels>
+  [[nodiscard]] bool sum_heads(std::size_t layer, int block) const {
     V most = hn::Zero(F());
     for (int i = 0; i < kBlock; i += kWide * kFloatLanes) {
-      most = hn::Max(most, add_heads(layer, block, i));
+      V changed[kChannels][kWide];
+      HWY_UNROLL(3)
+      for (int c = 0; c < kChannels; ++c) {
+        HWY_UNROLL(2)
+        for (int v = 0; v < kWide; ++v) {
+          changed[c][v] =
+              kChannels == 1 ? hn::Zero(F()) : hn::Load(F(), s_.colour + c * kBlock + i + v * kFloatLanes);
+        }
+      }
+      most = hn::Max(most, add_heads<kChannels>(layer, block, i, changed));
+      HWY_UNROLL(3)
+      for (int c = 0; c < kChannels; ++c) {
+        HWY_UNROLL(2)
+        for (int v = 0; v < kWide; ++v) {
+          hn::Store(changed[c][v], F(), s_.sums + c * kBlock + i + v * kFloatLanes);
+        }
+      }
     }
-    if (!hn::AllTrue(F(), hn::Lt(most, hn::Set(F(), kMostWeight)))) {
+    return hn::AllTrue(F(), hn::Lt(most, hn::Set(F(), kMostWeight)));
+  }
+
+  // False, and the colour stays, as above.
+  [[nodiscard]] bool add_layer(std::size_t layer, int block) {
+    if (!sum_heads<3>(layer, block)) {
       return false;
     }
     std::copy_n(s_.sums, 3 * kBlock, s_.colour);
+    return true;
+  }
+
+  // The last layer, where luma alone is wanted: a value is one number in place of three.
+  [[nodiscard]] bool add_luma(const std::array<float*, 3>& level, int block) {
+    if (!sum_heads<1>(f_.layers.size() - 1, block)) {
+      return false;
+    }
+    for (int i = 0; i < kBlock; i += kFloatLanes) {
+      V before[3];
+      load_change(level, i, before);
+      const V change = hn::Add(hn::Load(F(), s_.sums + i), channel_of(before, 0));
+      hn::StoreU(changed(level, 0, i, change), F(), level[0] + i);
+    }
     return true;
   }
 
