@@ -97,6 +97,48 @@ TEST_F(FilterTest, TransportStreamAudioLosesOnlyItsHeaders) {
   EXPECT_TRUE(std::equal(after.rbegin(), after.rend(), before.rbegin()));
 }
 
+// Demuxers let the sound of files that do not begin at 0 run by another time than the video's.
+TEST_F(FilterTest, SoundStaysWithItsPicture) {
+  make_video_with_sound("in.ts", "-c:v mpeg2video -bf 0 -c:a aac");
+  make_video_with_sound("late.mkv", "-c:v libx264 -c:a aac -output_ts_offset 5");
+  make_video_with_sound("dvd.vob", "-c:v mpeg2video -bf 0 -c:a mp2");
+  make_video_with_sound("plain.mp4", "-c:v libx264 -c:a aac");
+  const auto sound_behind_picture = [](const std::string& path) {
+    return timestamps(path, "a:0").front() - timestamps(path).front();
+  };
+  for (const char* name : {"in.ts", "late.mkv", "dvd.vob", "plain.mp4"}) {
+    filter(std::string(name) + " out.mkv");
+    EXPECT_NEAR(sound_behind_picture("out.mkv"), sound_behind_picture(name), 0.06) << name;
+  }
+}
+
+// FLV's demuxer may meet sound before it knows of a picture.
+TEST_F(FilterTest, FlashVideoWithSound) {
+  make_video_with_sound("in.flv", "-c:v libx264 -c:a aac");
+  for (int run = 0; run < 3; ++run) {
+    filter("in.flv out.mkv");
+    EXPECT_EQ(count_frames("out.mkv"), count_frames("in.flv"));
+    // The demuxer drops the packet before 0, with which AAC begins.
+    const auto before = audio_packets("in.flv");
+    const auto after = audio_packets("out.mkv");
+    ASSERT_LE(after.size(), before.size());
+    EXPECT_GE(after.size() + 1, before.size());
+    EXPECT_TRUE(std::equal(after.rbegin(), after.rend(), before.rbegin()));
+  }
+  EXPECT_EQ(run("$TOOL filter in.flv - --preset fast > out.y4m").status, 0);
+}
+
+// Before all is filtered for nothing.
+TEST_F(FilterTest, FramesOfAnotherSizeAreToldOf) {
+  make_video("large.ts", 10, "-c:v mpeg2video");
+  make_video("small.ts", 10, "-vf scale=48:32 -c:v mpeg2video -output_ts_offset 1");
+  must("cat large.ts small.ts > both.ts");
+  const Outcome outcome = run("$TOOL filter both.ts out.mkv");
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_NE(outcome.err.find(" is 48x32, those before are 96x64"), std::string::npos) << outcome.err;
+  EXPECT_EQ(files(), (std::set<std::string>{"./large.ts", "./small.ts", "./both.ts"}));
+}
+
 TEST_F(FilterTest, TimestampsAreKept) {
   make_video("ntsc.mkv", 20, "-r 30000/1001 -c:v ffv1");
   make_video("variable.mkv", 24, "-vf 'select=not(mod(n\\,3))+not(mod(n\\,4))' -fps_mode vfr -c:v ffv1");

@@ -106,12 +106,11 @@ std::vector<uint8_t> ToolTest::decoded(const std::string& path) {
   return {bytes.begin(), bytes.end()};
 }
 
-std::vector<double> ToolTest::timestamps(const std::string& path) {
+std::vector<double> ToolTest::timestamps(const std::string& path, const std::string& stream) {
   std::vector<double> times;
-  for (const std::string& line : lines(must("ffprobe -v error -select_streams v:0 -of csv=p=0 -show_entries "
-                                            "packet=pts_time \"" +
-                                            path + "\"")))
-    times.push_back(std::stod(line));
+  for (const std::string& line : lines(must("ffprobe -v error -select_streams " + stream +
+                                            " -of csv=p=0 -show_entries packet=pts_time \"" + path + "\"")))
+    if (!line.starts_with("N/A")) times.push_back(std::stod(line));
   std::ranges::sort(times);
   return times;
 }

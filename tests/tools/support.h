@@ -40,8 +40,9 @@ class ToolTest : public testing::Test {
   static int count_frames(const std::string& path);
   static std::string frames_md5(const std::string& path);  // of the decoded video
   static std::vector<uint8_t> decoded(const std::string& path);
-  static std::vector<double> timestamps(const std::string& path);          // of the video, in seconds, sorted
-  static std::vector<std::string> audio_packets(const std::string& path);  // hashes
+  // Of a stream's packets that have one, in seconds, sorted.
+  static std::vector<double> timestamps(const std::string& path, const std::string& stream = "v:0");
+  static std::vector<std::string> audio_packets(const std::string& path);       // hashes
   static std::string probe(const std::string& path, const std::string& entry);  // of the video stream
   static std::set<std::string> files();
 

@@ -54,11 +54,13 @@ void add_video(PipelineText& text, const FilterJob& job, const MediaFile& media)
 // The encoder holds back more frames than a queue holds audio: without limits, or it waits for ever.
 constexpr const char* kPatientQueue = "! queue max-size-time=0 max-size-buffers=0 max-size-bytes=0";
 
+std::string nth(const char* name, size_t i) { return name + std::to_string(i); }
+
 // The pads are named: a muxer asked for just any pad gives one for video.
 void add_audio(PipelineText& text, const MediaFile& media) {
   for (size_t i = 0; i < media.audio.size(); ++i) {
     const AudioStream& audio = media.audio[i];
-    text.add("in. ! " + audio.type).add(kPatientQueue);
+    text.add("in. ! " + audio.type).add(kPatientQueue).property("name", nth(kAudioName, i));
     // AAC out of a transport stream has headers that the muxers do not take.
     if (audio.mpeg_version == 2 || audio.mpeg_version == 4) text.add("! aacparse");
     text.add("! mux.audio_" + std::to_string(i));
@@ -66,14 +68,19 @@ void add_audio(PipelineText& text, const MediaFile& media) {
 }
 
 void add_subtitles(PipelineText& text, const FilterJob& job, const MediaFile& media) {
-  int pad = 0;
+  size_t pad = 0;
   for (const std::string& type : media.subtitles) {
     if (!holds_subtitles(job.output, type)) continue;
-    text.add("in. ! " + type).add(kPatientQueue);
+    text.add("in. ! " + type).add(kPatientQueue).property("name", nth(kSubtitleName, pad));
     // Demuxers call text with marks like <i> by a name that muxers, which write such marks, do not take.
     if (type == "text/x-raw") text.add("! capssetter caps=text/x-raw,format=utf8");
     text.add("! mux.subtitle_" + std::to_string(pad++));
   }
+}
+
+void add_unused_stream(PipelineText& text, const std::string& type, size_t i) {
+  text.add("in. ! " + type).add(kPatientQueue).add("! fakesink sync=false async=false");
+  text.property("name", nth(kUnusedName, i));
 }
 
 void add_muxer(PipelineText& text, const FilterJob& job, const std::string& path) {
@@ -121,6 +128,7 @@ PipelineText filter_pipeline(const FilterJob& job, const MediaFile& media) {
 PipelineText segment_pipeline(const FilterJob& job, const MediaFile& media, const std::string& path) {
   PipelineText text;
   add_input(text, job);
+  add_unused(text, media);
   add_video(text, job, media);
   text.add("! gdppay").property("name", kStoreName);
   text.add("! filesink").property("name", kSinkName).property("location", path);
@@ -131,11 +139,36 @@ PipelineText join_pipeline(const FilterJob& job, const MediaFile& media, const s
   PipelineText text;
   text.add("appsrc format=time max-bytes=0 handle-segment-change=true").property("name", kJoinedName);
   text.add("! mux.video_0");
-  if (!media.audio.empty() || !media.subtitles.empty()) add_input(text, job);
+  if (!media.audio.empty() || !media.subtitles.empty()) {
+    add_input(text, job);
+    add_unused_stream(text, media.video_type, 0);
+  }
   add_audio(text, media);
   add_subtitles(text, job, media);
   add_muxer(text, job, path);
   return text;
+}
+
+void add_unused(PipelineText& text, const MediaFile& media) {
+  std::vector<std::string> types;
+  for (const AudioStream& audio : media.audio) types.push_back(audio.type);
+  for (const std::string& type : media.subtitles)
+    if (!type.empty()) types.push_back(type);
+  for (size_t i = 0; i < types.size(); ++i) add_unused_stream(text, types[i], i);
+}
+
+void end_without_unused(const Pipeline& pipeline) {
+  for (size_t i = 0; const ElementPtr sink = pipeline.element(nth(kUnusedName, i).c_str()); ++i)
+    GST_OBJECT_FLAG_UNSET(sink.get(), GST_ELEMENT_FLAG_SINK);
+}
+
+void mux_by_stream_time(const Pipeline& pipeline, const MediaFile& media) {
+  for (const char* name : {kAudioName, kSubtitleName})
+    for (size_t i = 0; const ElementPtr queue = pipeline.element(nth(name, i).c_str()); ++i) {
+      const PadPtr pad{gst_element_get_static_pad(queue.get(), "sink")};
+      if (media.is_matroska) begin_segments_at_zero(pad.get());
+      run_by_stream_time(pad.get());
+    }
 }
 
 int subtitles_kept(const FilterJob& job, const MediaFile& media) {

@@ -7,6 +7,7 @@
 
 #include "codec.h"
 #include "filter_chain.h"
+#include "gst.h"
 #include "media_file.h"
 #include "pipeline_text.h"
 
@@ -27,6 +28,10 @@ inline constexpr const char* kEncoderName = "encode";
 inline constexpr const char* kStoreName = "store";    // a gdppay: a segment's coded frames
 inline constexpr const char* kJoinedName = "joined";  // an appsrc: coded frames of all segments
 inline constexpr const char* kSinkName = "out";
+// And a number, from 0 on.
+inline constexpr const char* kAudioName = "sound";         // a queue: what passes by as it is
+inline constexpr const char* kSubtitleName = "subtitles";  // another
+inline constexpr const char* kUnusedName = "unused";       // a sink, of add_unused()
 
 // "videoconvert ! FILTERS ! videoconvert !": what raw frames pass.
 void add_filtering(PipelineText& text, const FilterJob& job, const MediaFile& media);
@@ -40,6 +45,17 @@ PipelineText filter_pipeline(const FilterJob& job, const MediaFile& media);
 PipelineText segment_pipeline(const FilterJob& job, const MediaFile& media, const std::string& path);
 
 PipelineText join_pipeline(const FilterJob& job, const MediaFile& media, const std::string& path);
+
+// Reads the streams beside the video and forgets them, as join_pipeline() does with the video: a demuxer that
+// meets one before it has seen what is wanted, as FLV's may, gives up where nothing takes what it has.
+void add_unused(PipelineText& text, const MediaFile& media);
+
+// The pipeline ends without what is unused. Before it plays.
+void end_without_unused(const Pipeline& pipeline);
+
+// Of join_pipeline(): what passes by is written where it is shown, as the video is, whatever the file begins
+// at. Before it plays.
+void mux_by_stream_time(const Pipeline& pipeline, const MediaFile& media);
 
 // How many subtitle streams the output takes, and how many streams of any kind it has no place for.
 int subtitles_kept(const FilterJob& job, const MediaFile& media);

@@ -50,9 +50,9 @@ PipelineText stream_pipeline(const FilterJob& job, const MediaFile& media, const
   if (job.input == kStandardStream)
     text.add("appsrc format=time block=true").property("name", kInputName);
   else
-    text.add("filesrc")
-        .property("location", job.input)
-        .add("! parsebin name=in in. ! " + media.video_type + " ! decodebin");
+    text.add("filesrc").property("location", job.input).add("! parsebin name=in");
+  add_unused(text, media);
+  if (job.input != kStandardStream) text.add("in. ! " + media.video_type + " ! decodebin");
   text.add("! queue !");
   add_filtering(text, job, media);
   if (job.output == kStandardStream)
@@ -121,6 +121,7 @@ StreamResult run_stream(const FilterJob& job, const std::function<void(int64_t)>
   std::atomic<GstClockTime> first = 0;
   std::atomic<GstClockTime> last = 0;
   Pipeline pipeline(stream_pipeline(job, media, file ? file->path().string() : "").description());
+  end_without_unused(pipeline);
   pipeline.watch(filter_name(0).c_str(), "sink", [&](GstPad*, GstBuffer* buffer) {
     if (in++ == 0) first = GST_BUFFER_PTS(buffer);
     last = GST_BUFFER_PTS(buffer);

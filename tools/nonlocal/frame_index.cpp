@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <mutex>
 
+#include "filter_pipeline.h"
 #include "gst.h"
 #include "pipeline_text.h"
 
@@ -62,7 +63,9 @@ FrameIndex index_frames(const std::string& path, const MediaFile& media,
   PipelineText text;
   text.add("filesrc").property("location", path).add("! parsebin name=in");
   text.add("in. ! " + media.video_type + " ! fakesink name=frames sync=false");
+  add_unused(text, media);
   Pipeline pipeline(text.description());
+  end_without_unused(pipeline);
   if (media.is_matroska)
     begin_segments_at_zero(
         PadPtr{gst_element_get_static_pad(pipeline.element("frames").get(), "sink")}.get());

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "filter_pipeline.h"
+#include "text.h"
 
 namespace nonlocal::tools {
 namespace {
@@ -76,6 +77,7 @@ void FrameWatch::enters(GstPad* pad, GstBuffer* buffer) {
   seen_.report.format = format_at(pad);
   if (seen_.report.decoded.empty()) seen_.report.decoded = format_at(decoded_.get());
   const int64_t index = segment_.first + seen_.report.frames_in;
+  check_size(caps.get(), index);
   keep_picture(picture_before_, buffer, caps.get(), index);
   ++seen_.report.frames_in;
   seen_.last_seconds = static_cast<double>(stream_time(pad, buffer)) / GST_SECOND;
@@ -87,6 +89,15 @@ void FrameWatch::enters(GstPad* pad, GstBuffer* buffer) {
     return;
   }
   compare(buffer, caps.get(), clean_frames_.back().get(), seen_.report.before);
+}
+
+void FrameWatch::check_size(GstCaps* caps, int64_t index) {
+  if (caps == caps_.get()) return;
+  const std::string before = caps_ ? size_of(caps_.get()) : size_of(caps);
+  if (before != size_of(caps) && seen_.change.empty())
+    seen_.change = formatted("frame %ld is %s, those before are %s: a file holds frames of one size",
+                             long(index), size_of(caps).c_str(), before.c_str());
+  caps_.reset(gst_caps_ref(caps));
 }
 
 double FrameWatch::noise_level() const {

@@ -23,6 +23,7 @@ struct Observed {
   double last_seconds = 0;  // the newest frame's place in the recording
   double noise = 0;     // noise-level at the newest frame, in 8-bit code values; 0 without nonlocaldenoise
   std::string problem;  // why the comparison with the reference stopped; empty if it did not
+  std::string change;   // where frames got another size, which a file cannot hold; empty if they did not
 };
 
 class FrameWatch {
@@ -52,6 +53,7 @@ class FrameWatch {
   void leaves(GstPad* pad, GstBuffer* buffer);
   void encoded(GstPad* pad, GstBuffer* buffer);
 
+  void check_size(GstCaps* caps, int64_t index);
   [[nodiscard]] double noise_level() const;
   void keep_picture(SamplePtr& kept, GstBuffer* buffer, GstCaps* caps, int64_t index) const;
   void compare(GstBuffer* buffer, GstCaps* caps, GstSample* clean, Psnr& sum);
@@ -68,6 +70,7 @@ class FrameWatch {
   std::deque<SamplePtr> clean_frames_;  // of the frames that are in the filters
   SamplePtr picture_before_;
   SamplePtr picture_after_;
+  CapsPtr caps_;  // of the frames that entered so far
 };
 
 }  // namespace nonlocal::tools

@@ -174,22 +174,45 @@ GstClockTime stream_time(GstPad* pad, GstBuffer* buffer) {
   return gst_segment_to_stream_time(segment, GST_FORMAT_TIME, GST_BUFFER_PTS(buffer));
 }
 
-void begin_segments_at_zero(GstPad* pad) {
-  const auto widen = [](GstPad*, GstPadProbeInfo* info, gpointer) {
+std::string size_of(GstCaps* caps) {
+  int width = 0;
+  int height = 0;
+  gst_structure_get(gst_caps_get_structure(caps, 0), "width", G_TYPE_INT, &width, "height", G_TYPE_INT,
+                    &height, nullptr);
+  return std::to_string(width) + "x" + std::to_string(height);
+}
+
+namespace {
+
+// From here on all segments of time that come to the pad are changed.
+template <void change(GstSegment&)>
+void change_segments(GstPad* pad) {
+  const auto probe = [](GstPad*, GstPadProbeInfo* info, gpointer) {
     GstEvent* event = GST_PAD_PROBE_INFO_EVENT(info);
     if (GST_EVENT_TYPE(event) != GST_EVENT_SEGMENT) return GST_PAD_PROBE_OK;
     GstSegment segment;
     gst_event_copy_segment(event, &segment);
-    const bool begins_late = segment.format == GST_FORMAT_TIME && segment.time == 0 && segment.start > 0;
-    if (!begins_late) return GST_PAD_PROBE_OK;
-    segment.start = 0;
+    if (segment.format != GST_FORMAT_TIME) return GST_PAD_PROBE_OK;
+    change(segment);
     GST_PAD_PROBE_INFO_DATA(info) = gst_event_new_segment(&segment);
     gst_event_set_seqnum(GST_PAD_PROBE_INFO_EVENT(info), gst_event_get_seqnum(event));
     gst_event_unref(event);
     return GST_PAD_PROBE_OK;
   };
-  gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM, widen, nullptr, nullptr);
+  gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM, probe, nullptr, nullptr);
 }
+
+void begin_at_zero(GstSegment& segment) {
+  if (segment.time == 0) segment.start = 0;
+}
+
+void run_from_its_time(GstSegment& segment) { segment.base = segment.time; }
+
+}  // namespace
+
+void begin_segments_at_zero(GstPad* pad) { change_segments<begin_at_zero>(pad); }
+
+void run_by_stream_time(GstPad* pad) { change_segments<run_from_its_time>(pad); }
 
 void catch_interrupts() {
   interrupt_came = 0;

@@ -85,10 +85,17 @@ class Pipeline {
 // one that has no time, and for one outside of what is shown.
 GstClockTime stream_time(GstPad* pad, GstBuffer* buffer);
 
+// Of a video's frames: "320x240".
+std::string size_of(GstCaps* caps);
+
 // Of a pad that plays a Matroska file from its beginning: GStreamer 1.22's demuxer begins its segment at the
 // first packet that it meets, and begins it anew once an earlier one of another stream comes. From here on
 // segments begin at 0, as the file does; else stream_time() of the frames between would be too early.
 void begin_segments_at_zero(GstPad* pad);
+
+// Of a pad that plays a file from its beginning, before what goes by the running time of buffers, as muxers
+// do: from here on that is their stream_time(). Demuxers let both differ where a file does not begin at 0.
+void run_by_stream_time(GstPad* pad);
 
 // From here on Ctrl-C and a polite kill set a flag, which wait_for_end() and check_interrupted() turn into
 // Interrupted. A second Ctrl-C ends the process at once. Called again, what came before is forgotten.

@@ -119,6 +119,9 @@ class JoinedFrames {
   // It lasts so much longer than it says.
   void push(GstSample* coded, GstClockTime shown, gint64 decoded, gint64 longer) {
     GstCaps* caps = gst_sample_get_caps(coded);
+    if (caps_ && size_of(caps) != size_of(caps_.get()))
+      throw Failure("frames are " + size_of(caps) + " behind others of " + size_of(caps_.get()) +
+                    ": a file holds frames of one size");
     if (caps_ && !gst_caps_is_equal(caps, caps_.get()))
       throw Failure("segments are coded in different ways: " + description(caps) + ", before " +
                     description(caps_.get()));
@@ -146,6 +149,7 @@ class JoinedFrames {
     constexpr guint64 kMost = 64;
     while (gst_app_src_get_current_level_buffers(GST_APP_SRC(source_.get())) > kMost) {
       pipeline_.check_errors();
+      check_interrupted();
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
   }
@@ -165,6 +169,8 @@ void join(const Plan& plan, const WorkFolder& work, const std::filesystem::path&
   const std::vector<gint64> decoded = decoding_times(shown);
   const gint64 longer = muxer_of(path) == "matroskamux" ? 0 : lacking(shown, decoded);
   Pipeline pipeline(join_pipeline(plan.job, plan.media, path.string()).description());
+  end_without_unused(pipeline);
+  mux_by_stream_time(pipeline, plan.media);
   JoinedFrames joined(pipeline);
   pipeline.play();
   size_t frame = 0;

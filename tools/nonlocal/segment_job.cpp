@@ -2,7 +2,9 @@
 
 #include <malloc.h>
 
+#include <algorithm>
 #include <optional>
+#include <vector>
 
 #include "failure.h"
 #include "filter_pipeline.h"
@@ -61,6 +63,16 @@ void check_complete(const Observed& seen) {
         formatted("frames were lost: %ld in, %ld filtered, %ld out", in, long(seen.frames_filtered), out));
 }
 
+// Frames that cannot be put in order are not worth keeping.
+void check_times(std::vector<GstClockTime> times) {
+  std::ranges::sort(times);
+  const auto twice = std::ranges::adjacent_find(times);
+  if (twice == times.end()) return;
+  if (!GST_CLOCK_TIME_IS_VALID(*twice)) throw Failure("its frames have no times");
+  throw Failure(formatted("more than one frame has the time %.3f s, as in an animated GIF: convert it first",
+                          static_cast<double>(*twice) / GST_SECOND));
+}
+
 // x264 (164, with mbtree) reads memory that it has not written: what the same frames are coded to would
 // depend on what lay there before. From here on malloc() gives zeros (the complement of the number), as a new
 // process does.
@@ -72,6 +84,7 @@ std::optional<SegmentResult> run_once(const Plan& plan, const Segment& segment,
                                       bool jumps) {
   Pipeline pipeline(segment_pipeline(plan.job, plan.media, path.string()).description());
   write_plain_events_only(pipeline);
+  end_without_unused(pipeline);
   if (plan.media.is_matroska)
     begin_segments_at_zero(
         PadPtr{gst_element_get_static_pad(pipeline.element(kDecodedName).get(), "sink")}.get());
@@ -85,8 +98,12 @@ std::optional<SegmentResult> run_once(const Plan& plan, const Segment& segment,
   };
   pipeline.play();
   if (jumps && !gate.jump()) return std::nullopt;
-  pipeline.wait_for_end([&] { wishes.tick(watch.observed()); },
-                        wishes.ends_at_interrupt ? end_early : std::function<void()>());
+  const auto tick = [&] {
+    const Observed seen = watch.observed();
+    if (!seen.change.empty()) throw Failure(seen.change);
+    wishes.tick(seen);
+  };
+  pipeline.wait_for_end(tick, wishes.ends_at_interrupt ? end_early : std::function<void()>());
   if (gate.jumped_too_far()) return std::nullopt;
   pipeline.stop();
   result.seen = watch.observed();
@@ -105,6 +122,7 @@ SegmentResult run_segment(const Plan& plan, const Segment& segment, WorkFolder& 
   auto result = run_once(plan, segment, partial.path(), wishes, begins_later);
   if (!result) result = run_once(plan, segment, partial.path(), wishes, false);
   check_complete(result->seen);
+  check_times(result->seen.report.times);
   if (!result->seen.problem.empty()) return std::move(*result);
   if (result->whole) work.finish(segment, result->seen.report);
   partial.keep();
