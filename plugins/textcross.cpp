@@ -402,7 +402,7 @@ void report_regions(GstBaseTransform* trans, const GstVideoFrame& frame) {
   const nonlocal::SoughtText& text = *state.regions.found.text;
   GstStructure* structure = nonlocal::structure_about("textcross", trans, frame.buffer);
   set_text(structure, "region", text.text);
-  gst_structure_set(structure, "relevance", G_TYPE_DOUBLE, state.view.mean(), nullptr);
+  gst_structure_set(structure, "mean-relevance", G_TYPE_DOUBLE, state.view.mean(), nullptr);
   take_texts(structure, "tokens", text.tokens);
   if (const auto box = state.view.box(GST_VIDEO_FRAME_WIDTH(&frame), GST_VIDEO_FRAME_HEIGHT(&frame))) {
     gst_structure_set(structure, "x", G_TYPE_INT, box->x, "y", G_TYPE_INT, box->y, "width", G_TYPE_INT,

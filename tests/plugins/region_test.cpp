@@ -113,7 +113,7 @@ TEST_P(RegionModels, FindWhatThePromptSays) {
       EXPECT_TRUE(gst_structure_get_int(said, "x", &x));
       EXPECT_NEAR(x, kRed.x, patch);
       double relevance = 0;
-      EXPECT_TRUE(gst_structure_get_double(said, "relevance", &relevance));
+      EXPECT_TRUE(gst_structure_get_double(said, "mean-relevance", &relevance));
       EXPECT_GT(relevance, 0.02);
       EXPECT_LT(relevance, 0.5);
     }
@@ -200,7 +200,7 @@ TEST(Region, WhatWasFoundIsForgottenAtAFlushOrASeek) {
     for (const Message& message : harness.reports()) {
       double relevance = 0;
       EXPECT_TRUE(
-          gst_structure_get_double(gst_message_get_structure(message.get()), "relevance", &relevance));
+          gst_structure_get_double(gst_message_get_structure(message.get()), "mean-relevance", &relevance));
       EXPECT_GT(relevance, 0.02);
     }
   }
