@@ -30,6 +30,7 @@ VOCABULARY = 5120
 # square over colours; and up to where errors, over the size of the edit, are squared. With the last ones at once the median of all
 # instructions, which is to do nothing, is learned first, and nothing else for long.
 LEAST_EDITS, WIDTHS = (0.06, 0.035), (1.0, 0.8)
+STRAY_COLOUR = 4.0  # what a square of colour weighs where there is to be none: noir with red lips is seen at once
 PROBES_SHARE = 0.7  # of the loss of grade_model.Probes
 EMBEDDING = "text_model.embeddings.token_embedding.weight"
 SETS = ("live1", "mcmaster", "set14")
@@ -96,7 +97,9 @@ def perceived(colours: Tensor) -> Tensor:
 def losses(out: Tensor, target: Tensor, before: Tensor, least_edit: float, width: float) -> Tensor:
     """Of each sentence: squares below about `width`, lengths above."""
     seen = perceived(target)
-    error = (perceived(out) - seen).square().sum(-1).mean(-1)
+    squares = (perceived(out) - seen).square()
+    colourless = (-seen[..., 1:3].square().sum(-1) / 0.02**2).exp()
+    error = (squares.sum(-1) + STRAY_COLOUR * colourless * squares[..., 1:3].sum(-1)).mean(-1)
     size = (seen - perceived(before)).square().sum(-1).mean(-1)
     return (error / (size + least_edit**2) + width**2).sqrt() - width
 

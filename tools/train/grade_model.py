@@ -14,9 +14,9 @@ from cross_attention_filter import FORMAT, VERSION, CrossAttentionFilter, colour
 
 CONTEXT = 64  # tokens, start and end included
 WIDTH, HEADS, LAYERS = 128, 4, 4
-COLOUR_FEATURES = "r g b r*r g*g b*b r*g g*b r*b luma*luma*luma chroma chroma*luma chroma*cb chroma*cr"
+COLOUR_FEATURES = "r g b r*r g*g b*b r*g chroma chroma*cb chroma*cr"
 FREQUENCIES = 2
-FILTER = {"heads": 10, "dim": 24, "value_dim": 4, "layers": 2}
+FILTER = {"heads": 5, "dim": 24, "value_dim": 4, "layers": 2}
 FIRST_CHANGES, FIRST_SHARPNESS = 0.3, 2.0  # of PyTorch's usual outputs and queries, to begin with
 
 

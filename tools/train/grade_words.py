@@ -25,9 +25,9 @@ class Concept:
     below: list[str] = field(default_factory=list)  # adjectives of less, which have comparatives and verbs elsewhere
 
 
-def axis(amounts: dict[str, float], adjectives: str, comparatives: str, verbs: str, nouns: str, less: float = -0.7) -> Concept:
-    more = row(**amounts)
-    return Concept([more], [grade_edits.scaled(more, less)], words(adjectives), words(comparatives), words(verbs), words(nouns))
+def axis(amounts: dict[str, float], adjectives: str, comparatives: str, verbs: str, nouns: str, less: float = -0.7, also: list[list[float]] = []) -> Concept:
+    more = [row(**amounts), *also]
+    return Concept(more, [grade_edits.scaled(edit, less) for edit in more], words(adjectives), words(comparatives), words(verbs), words(nouns))
 
 
 CONCEPTS = [
@@ -80,10 +80,11 @@ CONCEPTS = [
     axis({"highlights": 0.36}, "with bright highlights, with sparkling highlights, sparkling, gleaming", "brighter in the highlights",
          "boost the highlights of, raise the highlights of, brighten the highlights of, lift the highlights of, push the highlights of",
          "brighter highlights, sparkle, brilliance, whites, highlight brightness"),
-    axis({"highlights": -0.5}, "with soft highlights, with recovered highlights, with dark highlights", "darker in the highlights, "
+    axis({"highlights": -0.25}, "with soft highlights, with recovered highlights, with dark highlights", "darker in the highlights, "
          "softer in the highlights", "recover the highlights of, tame the highlights of, pull down the highlights of, "
          "lower the highlights of, darken the highlights of, reduce the highlights of, bring down the highlights of, "
-         "compress the highlights of", "highlight recovery, highlight detail, darker highlights, softer highlights, detail in the highlights"),
+         "compress the highlights of", "highlight recovery, highlight detail, darker highlights, softer highlights, detail in the highlights",
+         also=[row(tone="highlights", exposure=-0.45)]),  # the curve alone leaves white as it is
     axis({"fade": 0.13, "contrast": -0.2, "saturation": -0.15}, "faded, matte, milky, hazy, foggy, misty, lifted, smoky, foglike",
          "more faded, hazier, foggier, mistier, milkier, more matte", "fade, fade out, haze, fog up, lift the blacks of, raise the blacks of",
          "fade, haze, mist, fog, lifted blacks, a matte finish, smoke, faded blacks"),
@@ -189,7 +190,7 @@ LOOKS = [
          row(exposure=-1.2, saturation=-0.55, contrast=0.15, **split("1030b0", "90b0f0", 0.06))),
     look("vintage, retro, nostalgic, old photo, seventies, 70s, sixties, 60s, polaroid, old fashioned, antique, old school, aged, "
          "analog, analogue, old film, super 8, yesteryear, old timey, instagram, memories, bygone, throwback, old photograph, photo album",
-         row(temperature=0.1, magenta=0.02, saturation=-0.4, contrast=-0.1, fade=0.1, **split("5a4050", "ffc880", 0.035))),
+         row(temperature=0.07, magenta=0.015, saturation=-0.65, contrast=-0.1, fade=0.1, **split("5a4050", "ffc880", 0.03))),
     look("noir, film noir, detective movie, hard boiled, gangster movie, german expressionism, 1940s detective, 40s crime movie",
          row(mono=1.0, contrast=0.7, exposure=-0.35), row(place="edges", exposure=-0.6)),
     look("black and white, monochrome, greyscale, grayscale, b&w, bw, b / w, without colour, without color, no colour, no color, no colours, "
