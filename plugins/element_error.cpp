@@ -18,6 +18,11 @@ void post_exception(GstElement* element, const char* network, int width, int hei
     GST_ELEMENT_ERROR(element, RESOURCE, NOT_FOUND,
                       ("The %s cannot be used: %s", network, as_utf8(error.what()).get()), (nullptr));
   } catch (const std::bad_alloc&) {
+    if (width == 0) {  // before the first frame
+      GST_ELEMENT_ERROR(element, RESOURCE, NO_SPACE_LEFT, ("Not enough memory to open the %s.", network),
+                        (nullptr));
+      return;
+    }
     GST_ELEMENT_ERROR(element, RESOURCE, NO_SPACE_LEFT,
                       ("Not enough memory to filter a frame of %dx%d.", width, height), (nullptr));
   } catch (const std::exception& error) {

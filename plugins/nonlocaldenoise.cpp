@@ -471,8 +471,8 @@ void install_properties(GObjectClass* object_class) {
   install(PROP_PRESET,
           g_param_spec_enum(
               "preset", "Preset",
-              "Patch and search size together, in samples, where they are 0, and whether frames are "
-              "fused over time: fast, balanced (the default) or quality",
+              "Patch and search size together, in samples, where they are 0, whether frames are fused over "
+              "time, the network and the look-ahead: fast, balanced (the default) or quality",
               gst_nonlocal_denoise_preset_get_type(), d.preset, kTunable));
   install(PROP_N_THREADS, nonlocal::threads_property(d.threads));
   install(

@@ -95,5 +95,5 @@ int main(int argc, char** argv) {
   gst_object_unref(source);
   gst_object_unref(sink);
   gst_object_unref(pipeline);
-  return std::fflush(stdout) == 0 ? 0 : 1;
+  return std::fflush(stdout) == 0 && !std::ferror(stdout) ? 0 : 1;
 }

@@ -9,8 +9,14 @@
 int main(int argc, char** argv) {
   if (argc != 3) return std::cerr << "picture: expected IN OUT\n", 2;
   cv::Mat picture = cv::imread(argv[1], cv::IMREAD_COLOR);
+  if (picture.empty()) return std::cerr << "picture: " << argv[1] << " cannot be read as a picture\n", 1;
   const double sigma = nonlocal::NoiseEstimator().estimate(nonlocal::const_view(picture)[1]);  // of green
   nonlocal::NonLocalMeans().filter(nonlocal::const_view(picture), nonlocal::view(picture), {.sigma = sigma});
   std::cout << "noise " << sigma << '\n';
-  return cv::imwrite(argv[2], picture) ? 0 : 1;
+  try {
+    if (cv::imwrite(argv[2], picture)) return 0;
+  } catch (const cv::Exception&) {  // an ending that no format has
+  }
+  std::cerr << "picture: " << argv[2] << " cannot be written\n";
+  return 1;
 }

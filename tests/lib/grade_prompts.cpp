@@ -364,7 +364,7 @@ struct Score {
     right += is_right ? 1 : 0;
     ++count;
   }
-  [[nodiscard]] double share() const { return count == 0 ? 1 : static_cast<double>(right) / count; }
+  [[nodiscard]] double share() const { return count == 0 ? 0 : static_cast<double>(right) / count; }
 };
 
 // Per cent that are to be right.

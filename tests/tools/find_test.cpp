@@ -112,6 +112,9 @@ TEST_F(FindTest, FilterSaysWhatARegionNeeds) {
         << outcome.err;
     EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
   }
+  must("mkdir grade");  // the library's model of that name comes first, and finds nothing
+  const Outcome named = run("$TOOL filter in.mkv out.mkv --prompt darker --region red --model grade");
+  EXPECT_NE(named.err.find("--region: expected --model with the folder"), std::string::npos) << named.err;
   const Outcome outcome = run("$TOOL filter in.mkv out.mkv --denoise --region red");
   EXPECT_NE(outcome.err.find("nonlocaldenoise has no property region"), std::string::npos) << outcome.err;
   EXPECT_FALSE(files().contains("out.mkv"));

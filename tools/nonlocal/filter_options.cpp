@@ -6,6 +6,7 @@
 
 #include "codec.h"
 #include "failure.h"
+#include "model_file.h"
 
 namespace nonlocal::tools {
 namespace {
@@ -17,7 +18,7 @@ constexpr const char* kRegionInterval = "10";
 void complete_region(Filter& filter) {
   if (filter.element != "textcross" || value_of(filter, "region").empty()) return;
   const std::string model = value_of(filter, "model");
-  if (!std::filesystem::is_directory(model))
+  if (!is_model_folder(model))
     throw Failure("--region: expected --model with the folder of a model of CLIP or CLIPSeg, got " +
                   (model.empty() ? "none" : model));
   if (value_of(filter, "region-interval").empty())

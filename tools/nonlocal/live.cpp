@@ -20,6 +20,7 @@
 #include "live_server.h"
 #include "live_settings.h"
 #include "live_source.h"
+#include "model_file.h"
 #include "option_checks.h"
 #include "text.h"
 

@@ -104,12 +104,6 @@ const std::vector<LiveStage>& live_stages() {
   return stages;
 }
 
-bool is_model_folder(const std::string& model) {
-  std::error_code error;
-  return std::filesystem::is_directory(model, error) &&
-         std::filesystem::is_directory(model_file(model), error);
-}
-
 LiveSettings::LiveSettings() {
   for (const LiveStage& stage : live_stages()) defaults_[stage.name] = defaults_of(stage);
   values_ = defaults_;

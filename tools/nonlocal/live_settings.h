@@ -25,9 +25,6 @@ struct LiveStage {
 // In the order in which frames pass them.
 const std::vector<LiveStage>& live_stages();
 
-// Whether it names a folder; one of the library's models comes before a folder of its name.
-bool is_model_folder(const std::string& model);
-
 // One object a stage: {"denoise": {"on": true, "strength": 1, "preset": "balanced", ...}, "attention": ...}.
 // Numbers are numbers; enumerations and texts are strings. A stage that is off has its strengths at 0 in the
 // pipeline, so that frames pass it untouched.

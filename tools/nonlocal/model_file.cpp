@@ -17,4 +17,10 @@ std::string model_file(const std::string& model) {
   }
 }
 
+bool is_model_folder(const std::string& model) {
+  std::error_code error;
+  return std::filesystem::is_directory(model, error) &&
+         std::filesystem::is_directory(model_file(model), error);
+}
+
 }  // namespace nonlocal::tools

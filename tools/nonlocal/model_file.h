@@ -9,4 +9,7 @@ namespace nonlocal::tools {
 // that exists ("./grade" is one for sure). Throws what find_model() does.
 std::string model_file(const std::string& model);
 
+// Does this name the folder of a model? One of the library's names does not, whatever folders there are.
+bool is_model_folder(const std::string& model);
+
 }  // namespace nonlocal::tools
