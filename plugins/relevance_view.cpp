@@ -1,7 +1,6 @@
 #include "relevance_view.h"
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 
 #include "video_planes.h"
@@ -13,27 +12,6 @@ constexpr float kFollowing = 0.25F;    // of what a new frame says; the rest is 
 constexpr float kLeastChange = 1e-4F;  // of the colours' range: less is nothing
 constexpr float kLeastRegion = 0.1F;   // of a region's relevance
 constexpr float kBoxShare = 0.5F;
-
-// Where a sample of `count` lies among `cells`: those around it, and how far it is to the second.
-struct Between {
-  int first, second;
-  float share;
-};
-
-Between between(int sample, int count, int cells) {
-  const double place = std::clamp((sample + 0.5) / count * cells - 0.5, 0.0, cells - 1.0);
-  const int first = static_cast<int>(place);
-  return {first, std::min(first + 1, cells - 1), static_cast<float>(place - first)};
-}
-
-template <typename Sample>
-void store(const Plane& plane, int y, std::span<const float> values) {
-  auto* to = reinterpret_cast<Sample*>(plane.row(y));
-  for (std::size_t x = 0; x < values.size(); ++x) {
-    to[static_cast<std::ptrdiff_t>(x) * plane.step] =
-        static_cast<Sample>(static_cast<unsigned>(values[x] + 0.5F) << plane.shift);
-  }
-}
 
 }  // namespace
 
@@ -83,43 +61,14 @@ void RelevanceView::paint_heat(std::span<const Plane> frame, const ColourFormat&
   blend_heat_map(map(), ReadPlanes(frame).all(), frame, format, parameters);
 }
 
-void RelevanceView::paint_plane(const Plane& plane, double low, double high) {
-  line_.resize(static_cast<std::size_t>(columns_));
-  samples_.resize(static_cast<std::size_t>(plane.width));
-  for (int y = 0; y < plane.height; ++y) {
-    const Between rows = between(y, plane.height, rows_);
-    for (int c = 0; c < columns_; ++c) {
-      const float value = std::lerp(map().row(rows.first)[c], map().row(rows.second)[c], rows.share);
-      line_[static_cast<std::size_t>(c)] =
-          static_cast<float>(low) + static_cast<float>(high - low) * std::min(1.0F, value / scale_);
-    }
-    for (int x = 0; x < plane.width; ++x) {
-      const Between columns = between(x, plane.width, columns_);
-      samples_[static_cast<std::size_t>(x)] =
-          std::lerp(line_[static_cast<std::size_t>(columns.first)],
-                    line_[static_cast<std::size_t>(columns.second)], columns.share);
-    }
-    plane.bytes_per_sample() == 1 ? store<std::uint8_t>(plane, y, samples_)
-                                  : store<std::uint16_t>(plane, y, samples_);
+void RelevanceView::paint_mask(std::span<const Plane> frame, const ColourFormat& format, const Plane* alpha,
+                               int threads) const {
+  const MaskParameters parameters{scale_, threads};
+  if (alpha == nullptr) {
+    return nonlocal::paint_mask(map(), frame, format, parameters);
   }
-}
-
-void RelevanceView::paint_mask(std::span<const Plane> frame, const ColourFormat& format, const Plane* alpha) {
-  if (alpha != nullptr) {
-    return paint_plane(*alpha, 0, (1 << alpha->bit_depth) - 1);
-  }
-  const bool is_limited = format.model != ColourModel::kRgb && format.range == ColourRange::kLimited;
-  for (std::size_t i = 0; i < frame.size(); ++i) {
-    const Plane& plane = frame[i];
-    const double unit = std::ldexp(1.0, plane.bit_depth - 8);
-    if (format.model == ColourModel::kYCbCr && i > 0) {
-      paint_plane(plane, 128 * unit, 128 * unit);
-    } else if (is_limited) {
-      paint_plane(plane, 16 * unit, 235 * unit);
-    } else {
-      paint_plane(plane, 0, (1 << plane.bit_depth) - 1);
-    }
-  }
+  nonlocal::paint_mask(map(), {alpha, 1}, {ColourModel::kGray, format.matrix, ColourRange::kFull},
+                       parameters);
 }
 
 std::optional<GstVideoRectangle> RelevanceView::box(int width, int height) const {

@@ -26,7 +26,8 @@ class RelevanceView {
 
   // The map instead of the frame: white where the prompt acts most, without colour. In `alpha`, where the
   // frame has one, and the frame stays.
-  void paint_mask(std::span<const Plane> frame, const ColourFormat& format, const Plane* alpha);
+  void paint_mask(std::span<const Plane> frame, const ColourFormat& format, const Plane* alpha,
+                  int threads) const;
 
   // Is there anything to show?
   [[nodiscard]] bool empty() const { return rows_ == 0; }
@@ -41,17 +42,14 @@ class RelevanceView {
 
  private:
   [[nodiscard]] ConstMatrix map() const { return {map_.data(), rows_, columns_, columns_}; }
-  void paint_plane(const Plane& plane, double low, double high);
 
   TokenMaps maps_;
   std::vector<float> map_;  // of all tokens
   int columns_ = 0;
   int rows_ = 0;
-  float most_ = 0;           // of the map
-  float least_ = 0;          // less of it is nothing
-  float scale_ = 1;          // what is shown as most
-  std::vector<float> line_;  // of a mask: between two rows of cells
-  std::vector<float> samples_;
+  float most_ = 0;   // of the map
+  float least_ = 0;  // less of it is nothing
+  float scale_ = 1;  // what is shown as most
 };
 
 }  // namespace nonlocal

@@ -561,7 +561,7 @@ void show_view(State& state, const GstVideoFrame& frame) {
     state.view.paint_heat(planes.all(), state.asked.format, state.threads);
   } else if (state.output == OUTPUT_MASK) {
     const std::optional<Plane> alpha = nonlocal::alpha_of(frame);
-    state.view.paint_mask(planes.all(), state.asked.format, alpha ? &*alpha : nullptr);
+    state.view.paint_mask(planes.all(), state.asked.format, alpha ? &*alpha : nullptr, state.threads);
   }
 }
 

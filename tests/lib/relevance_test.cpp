@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
 #include <vector>
 
 #include "allocations.h"
@@ -276,16 +278,39 @@ TEST(HeatColour, StepsAreEvenAndLightnessRises) {
   EXPECT_EQ(heat_colour(std::nan("")), heat_colour(0));
 }
 
+// The map's value at a sample of an image, between the middles of its cells.
+double value_at(const OwnMatrix& map, const Image& image, int x, int y) {
+  const int rows = map.view().rows;
+  const int columns = map.view().columns;
+  const auto along = [](int i, int size, int cells) {
+    return std::clamp((i + 0.5) * cells / size - 0.5, 0.0, cells - 1.0);
+  };
+  const double u = along(x, image.width(), columns);
+  const double v = along(y, image.height(), rows);
+  double value = 0;
+  for (int row = 0; row < rows; ++row) {
+    for (int column = 0; column < columns; ++column) {
+      value += std::max(0.0, 1 - std::abs(u - column)) * std::max(0.0, 1 - std::abs(v - row)) *
+               map.at(row, column);
+    }
+  }
+  return value;
+}
+
+struct PaintedFrame {
+  ColourFormat format;
+  std::vector<Image> images;
+};
+
+std::vector<PaintedFrame> painted_frames() {
+  return {{{}, {painted(31, 17, 8, 1), painted(31, 17, 8, 2), painted(31, 17, 8, 3)}},
+          {kYCbCr, {painted(31, 17, 10, 1), painted(16, 9, 10, 2), painted(16, 9, 10, 3)}},
+          {{ColourModel::kGray, ColourMatrix::kBt601}, {painted(31, 17, 16, 1)}}};
+}
+
 TEST(HeatMap, IsBlendedOverFramesOfAnyFormat) {
   const OwnMatrix map = OwnMatrix::random(4, 6, 1, 3, 2);
-  struct Case {
-    ColourFormat format;
-    std::vector<Image> images;
-  };
-  const Case cases[] = {{{}, {painted(31, 17, 8, 1), painted(31, 17, 8, 2), painted(31, 17, 8, 3)}},
-                        {kYCbCr, {painted(31, 17, 10, 1), painted(16, 9, 10, 2), painted(16, 9, 10, 3)}},
-                        {{ColourModel::kGray, ColourMatrix::kBt601}, {painted(31, 17, 16, 1)}}};
-  for (const Case& c : cases) {
+  for (const PaintedFrame& c : painted_frames()) {
     std::vector<Image> out = c.images;
     const std::vector<ConstPlane> in = views(c.images);
     blend_heat_map(map.view(), in, views(out), c.format, {.most = 2, .opacity = 0.7, .threads = 2});
@@ -295,19 +320,7 @@ TEST(HeatMap, IsBlendedOverFramesOfAnyFormat) {
       double far = 0;
       for (int y = 0; y < out[p].height(); ++y) {
         for (int x = 0; x < out[p].width(); ++x) {
-          const auto along = [](int i, int size, int cells) {
-            return std::clamp((i + 0.5) * cells / size - 0.5, 0.0, cells - 1.0);
-          };
-          const double u = along(x, out[p].width(), 6);
-          const double v = along(y, out[p].height(), 4);
-          double value = 0;
-          for (int row = 0; row < 4; ++row) {
-            for (int column = 0; column < 6; ++column) {
-              value += std::max(0.0, 1 - std::abs(u - column)) * std::max(0.0, 1 - std::abs(v - row)) *
-                       map.at(row, column);
-            }
-          }
-          const auto heat = heat_colour(value / 2);
+          const auto heat = heat_colour(value_at(map, out[p], x, y) / 2);
           const double code = colours.codes({heat[0], heat[1], heat[2]})[p];
           far = std::max(far, std::abs(0.3 * c.images[p].get(0, x, y) + 0.7 * code - out[p].get(0, x, y)));
         }
@@ -339,6 +352,65 @@ TEST(HeatMap, WrongArgumentsAreRefused) {
   EXPECT_THROW(blend_heat_map(map.view(), in, out, gray, {.most = 0}), InvalidArgument);
   EXPECT_THROW(blend_heat_map(map.view(), in, out, gray, {.opacity = 1.1}), InvalidArgument);
   EXPECT_THROW(blend_heat_map(map.view(), in, out, gray, {.threads = -2}), InvalidArgument);
+}
+
+TEST(Mask, IsTheMapInBlackAndWhiteOnFramesOfAnyFormat) {
+  const OwnMatrix map = OwnMatrix::random(4, 6, 1, 3, 2);
+  for (PaintedFrame& c : painted_frames()) {
+    const std::vector<Plane> planes = views(c.images);
+    paint_mask(map.view(), planes, c.format, {.most = 1.5, .threads = 2});
+    const int depth = c.images[0].bit_depth();
+    const reference::Colours colours(c.format, depth);
+    for (std::size_t p = 0; p < planes.size(); ++p) {
+      double far = 0;
+      for (int y = 0; y < planes[p].height; ++y) {
+        for (int x = 0; x < planes[p].width; ++x) {
+          const double share = std::clamp(value_at(map, c.images[p], x, y) / 1.5, 0.0, 1.0);
+          const double code = colours.codes({share, share, share})[p];
+          far = std::max(far, std::abs(code - c.images[p].get(0, x, y)));
+        }
+      }
+      EXPECT_LT(far, 0.5 + std::ldexp(1e-4, depth)) << depth << " bits, plane " << p;
+    }
+    std::vector<Image> other = c.images;
+    paint_mask(map.view(), views(other), c.format, {.most = 1.5, .threads = 1});
+    EXPECT_TRUE(other == c.images) << "threads do not matter";
+  }
+}
+
+TEST(Mask, ItsEndsAreBlackAndWhiteExactly) {
+  const float nan = std::nanf("");
+  const float values[] = {-3, nan, 7, 1};
+  const ConstMatrix map = {values, 1, 4, 4};
+  for (const int depth : {8, 10, 16}) {
+    std::vector<Image> luma = {painted(4, 2, depth, 1)};
+    const int unit = 1 << (depth - 8);
+    paint_mask(map, views(luma), {ColourModel::kGray, ColourMatrix::kBt709, ColourRange::kLimited});
+    EXPECT_EQ(luma[0].get(0, 0, 0), 16 * unit);
+    EXPECT_EQ(luma[0].get(0, 1, 1), 16 * unit) << "what is not a number";
+    EXPECT_EQ(luma[0].get(0, 2, 1), 235 * unit);
+    paint_mask(map, views(luma), {ColourModel::kGray, ColourMatrix::kBt2020});
+    EXPECT_EQ(luma[0].get(0, 0, 0), 0);
+    EXPECT_EQ(luma[0].get(0, 2, 0), (1 << depth) - 1);
+  }
+}
+
+TEST(Mask, WrongArgumentsAreRefused) {
+  const OwnMatrix map = OwnMatrix::random(4, 6);
+  std::vector<Image> images(5, painted(10, 10, 8, 1));
+  const std::vector<Plane> out = views(images);
+  const std::span<const Plane> all(out);
+  const ColourFormat gray = {ColourModel::kGray};
+  paint_mask(map.view(), all.first(1), gray);
+  const std::vector<Image> before = images;
+  EXPECT_THROW(paint_mask(map.view(), {}, gray), InvalidArgument);
+  EXPECT_THROW(paint_mask(map.view(), all.first(1), {}), InvalidArgument);
+  EXPECT_THROW(paint_mask(map.view(), all, {}), InvalidArgument);
+  EXPECT_THROW(paint_mask({}, all.first(1), gray), InvalidArgument);
+  EXPECT_THROW(paint_mask(map.view(), all.first(1), gray, {.most = 0}), InvalidArgument);
+  EXPECT_THROW(paint_mask(map.view(), all.first(1), gray, {.most = std::nan("")}), InvalidArgument);
+  EXPECT_THROW(paint_mask(map.view(), all.first(1), gray, {.threads = -2}), InvalidArgument);
+  EXPECT_TRUE(images == before);
 }
 
 }  // namespace

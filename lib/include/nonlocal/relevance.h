@@ -88,6 +88,18 @@ NONLOCAL_API void blend_heat_map(const ConstMatrix& map, std::span<const ConstPl
                                  std::span<const Plane> out, const ColourFormat& format,
                                  const HeatMapParameters& parameters = {});
 
+struct MaskParameters {
+  double most = 1;  // the map's value that is shown as white; above 0
+  int threads = 0;  // 0: as many as the machine has; the output does not depend on it
+};
+
+// Puts `map` in the picture's place: black where it is 0, white where it is `most`, as the format writes
+// them, without colour, interpolated as above; not a number counts as 0. One plane of ColourModel::kGray may
+// be the alpha of a frame. Planes are as FrameGrader's; the map has at most 4096 cells in a row. Allocates
+// nothing. Throws InvalidArgument if something does not fit or a parameter is out of range.
+NONLOCAL_API void paint_mask(const ConstMatrix& map, std::span<const Plane> frame, const ColourFormat& format,
+                             const MaskParameters& parameters = {});
+
 // Where the map says so, a frame becomes another: frame + m (changed - frame), m the map interpolated as
 // above and clamped to 0 .. 1; at most 4096 cells in a row. Planes are as FrameGrader's, `changed` of the
 // frame's sizes and depths. Allocates nothing. Throws InvalidArgument if something does not fit.
