@@ -430,6 +430,9 @@ void grade_part(const State& state, nonlocal::FrameGrader& grader, std::span<con
   nonlocal::GradeParameters parameters{state.strength, state.threads};
   const LookPointer& from = state.fade.from;
   const LookPointer& to = state.fade.to;
+  if (state.weight == 0) {  // the first frame of a fade, which a message may be due with: not two looks
+    return changes_frames(from) ? grade(grader, in, planes, *from, parameters) : void();
+  }
   if (changes_frames(from) && changes_frames(to) && from->baked && to->baked && state.weight < 1) {
     return grader.run(in, planes, to->request.format, *from->baked, *to->baked, state.weight, parameters);
   }

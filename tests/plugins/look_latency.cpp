@@ -1,6 +1,7 @@
 // Measures what a new prompt costs a live stream: frames of 1920x1080, I420, 30 a second through textcross,
-// whose prompt another thread sets twice a second. Not a test of ctest: times are no tests. Usage:
-// look_latency [PROMPTS]
+// whose prompt another thread sets twice a second; and, for what the machine itself does to frames, as many
+// of them under one prompt. Frames are noise, of all colours everywhere: the worst for what looks are read
+// from. Not a test of ctest: times are no tests. Usage: look_latency [PROMPTS]
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -84,6 +85,11 @@ Stream play(Harness& harness, const GstVideoInfo& info, Shared& shared) {
   return stream;
 }
 
+void print_frames(const char* what, const Stream& stream) {
+  print(what, stream.frame_times, "ms");
+  std::printf("%d of %zu took longer than a frame lasts\n", stream.late, stream.frame_times.size());
+}
+
 void measure(int prompts) {
   const GstVideoInfo info = video_info(GST_VIDEO_FORMAT_I420, 1920, 1080);
   Harness harness(info, "textcross prompt=brighter ! fakesink sync=false", "textcross");
@@ -102,8 +108,14 @@ void measure(int prompts) {
   }
   print("the setter", calls, "us");
   print("to the first frame of the look, which fades in", waits, "ms");
-  print("a frame through the element", stream.frame_times, "ms");
-  std::printf("%d of %zu frames took longer than a frame lasts\n", stream.late, stream.frame_times.size());
+  print_frames("a frame, prompts changing", stream);
+  shared.is_done = false;
+  std::thread timer([&shared, frames = stream.frame_times.size()] {
+    std::this_thread::sleep_for(frames * kFrame);
+    shared.is_done = true;
+  });
+  print_frames("a frame, the prompt staying", play(harness, info, shared));
+  timer.join();
 }
 
 }  // namespace
