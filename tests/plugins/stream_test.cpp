@@ -6,6 +6,7 @@
 #include <cmath>
 #include <vector>
 
+#include "lib/allocations.h"
 #include "nonlocal/video_denoiser.h"
 #include "support.h"
 
@@ -344,6 +345,31 @@ TEST(LookAhead, NeutralSettingsLetFramesOut) {
   EXPECT_EQ(harness.push(noisy_frame(kInfo, 2)), GST_FLOW_OK);
   EXPECT_EQ(harness.count_ready(), 3);
 }
+
+// ---------------------------------------------------------------------------------------- what it costs
+
+#ifndef NONLOCAL_SANITIZED
+// Once the first ones have come.
+TEST(Runs, FramesAllocateNothing) {
+  constexpr int kFirst = 5;
+  constexpr int kCounted = 5;
+  for (const char* settings :
+       {"preset=fast", "preset=fast sigma=20 chroma=joint", "preset=fast adaptive=true", "refinement=off",
+        "preset=quality refinement=off", "method=attention", "method=attention sigma=20"}) {
+    Harness harness(kInfo, std::string("nonlocaldenoise n-threads=1 ") + settings, "nonlocaldenoise");
+    std::vector<Buffer> frames;
+    for (int i = 0; i < kFirst + kCounted; ++i) {
+      frames.push_back(noisy_frame(kInfo, i));
+    }
+    int before = 0;
+    for (int i = 0; i < kFirst + kCounted; ++i) {
+      before = i == kFirst ? testing::allocations() : before;
+      ASSERT_EQ(harness.push(std::move(frames[static_cast<std::size_t>(i)])), GST_FLOW_OK);
+    }
+    EXPECT_EQ(testing::allocations() - before, 0) << settings;
+  }
+}
+#endif
 
 // ---------------------------------------------------------------------------------------------- settings
 
