@@ -1,5 +1,6 @@
 // nonlocal filter: nothing is lost on the way, and the picture is better at the end.
 #include <algorithm>
+#include <fstream>
 #include <sstream>
 
 #include "support.h"
@@ -110,6 +111,61 @@ TEST_F(FilterTest, SoundStaysWithItsPicture) {
     filter(std::string(name) + " out.mkv");
     EXPECT_NEAR(sound_behind_picture("out.mkv"), sound_behind_picture(name), 0.06) << name;
   }
+}
+
+class FilterTagsTest : public FilterTest {
+ protected:
+  // The film, with what it says of itself.
+  static void tell(const std::string& film, const std::string& told) {
+    std::ofstream("about.txt") << ";FFMETADATA1\ntitle=Zoë's \"walk\", twice\nartist=Somebody\n"
+                                  "[CHAPTER]\nTIMEBASE=1/1000\nSTART=0\nEND=400\ntitle=Out\n"
+                                  "[CHAPTER]\nTIMEBASE=1/1000\nSTART=400\nEND=1000\ntitle=And back\n";
+    must("ffmpeg -v error -y -i " + film + " -i about.txt -map 0 -map_metadata 1 -map_chapters 1 -c copy " +
+         told);
+  }
+
+  static nlohmann::json said_of(const std::string& film) {
+    return nlohmann::json::parse(must("ffprobe -v error -of json -show_chapters -show_format " + film));
+  }
+};
+
+// With sound, which would bring them along, and without.
+TEST_F(FilterTagsTest, TitlesAreKept) {
+  make_video("silent.mkv", 5, "-c:v libx264");
+  make_video_with_sound("sound.mkv", "-c:v libx264 -c:a aac");
+  for (const std::string film : {"silent.mkv", "sound.mkv"}) {
+    for (const std::string in : {"told.mkv", "told.mp4"}) {
+      tell(film, in);
+      for (const std::string out : {"out.mkv", "out.mp4"}) {
+        filter(in + " " + out);
+        // Matroska's are in capitals, where GStreamer writes them.
+        const auto tags = said_of(out)["format"]["tags"];
+        EXPECT_EQ(tags.value("title", tags.value("TITLE", "")), "Zoë's \"walk\", twice")
+            << film << " as " << in << " to " << out;
+        EXPECT_EQ(tags.value("artist", tags.value("ARTIST", "")), "Somebody")
+            << film << " as " << in << " to " << out;
+      }
+    }
+  }
+}
+
+TEST_F(FilterTagsTest, ChaptersAreKeptWhereThereIsAPlace) {
+  make_video("silent.mkv", 10, "-c:v libx264");
+  make_video_with_sound("sound.mkv", "-c:v libx264 -c:a libopus");
+  for (const std::string film : {"silent.mkv", "sound.mkv"}) {
+    tell(film, "told.mkv");
+    for (const std::string out : {"out.mkv", "out.webm"}) {
+      filter("told.mkv " + out + (out == "out.webm" ? " --codec vp9" : ""));
+      const auto chapters = said_of(out)["chapters"];
+      ASSERT_EQ(chapters.size(), 2u) << film << " to " << out;
+      EXPECT_EQ(chapters[0]["tags"]["title"], "Out");
+      EXPECT_EQ(chapters[1]["tags"]["title"], "And back");
+      EXPECT_EQ(chapters[1]["start_time"], "0.400000");
+    }
+    const Outcome warned = run("$TOOL filter --preset fast --quiet told.mkv out.mp4");
+    EXPECT_NE(warned.err.find("out.mp4: chapters are left out"), std::string::npos) << warned.err;
+  }
+  EXPECT_EQ(run("$TOOL filter --preset fast --quiet silent.mkv out.mp4").err, "");
 }
 
 // FLV's demuxer may meet sound before it knows of a picture.

@@ -181,6 +181,10 @@ std::string lost_colours(const std::string& output, const Codec& codec, const Me
   return "";
 }
 
+bool is_matroska(const std::string& output) {
+  return muxer_of(output) == "matroskamux" || muxer_of(output) == "webmmux";
+}
+
 std::string muxer_of(const std::string& output) { return std::string(container_of(output).muxer); }
 
 }  // namespace nonlocal::tools

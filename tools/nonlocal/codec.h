@@ -50,6 +50,9 @@ void check_audio(const std::string& output, const MediaFile& media);
 // Whether the output holds subtitles of this type as they are.
 bool holds_subtitles(const std::string& output, const std::string& type);
 
+// Whether the output is a Matroska or a WebM file: the only ones that GStreamer 1.22 writes chapters into.
+bool is_matroska(const std::string& output);
+
 // What the output does not say of the input's colours, a line for the user; empty: nothing.
 std::string lost_colours(const std::string& output, const Codec& codec, const MediaFile& media);
 

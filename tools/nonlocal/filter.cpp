@@ -71,6 +71,8 @@ void warn_of_losses(FilterReport& report, const FilterRequest& request, const Fi
   const std::string lost =
       lost_colours(request.job.output, codec_named(request.job.codec), result.plan.media);
   if (!lost.empty()) report.warn(lost);
+  if (result.plan.media.chapters && !is_matroska(request.job.output))
+    report.warn(request.job.output + ": chapters are left out: .mkv and .webm files hold them");
 }
 
 // A report would stand among the frames: progress, and how it went, are on stderr.
@@ -154,7 +156,8 @@ void run(const FilterOptions& options, const JobOptions& filters) {
 }  // namespace
 
 void add_filter(CLI::App& app) {
-  auto* command = app.add_subcommand("filter", "Filter videos and pictures; all else in a video is kept");
+  auto* command = app.add_subcommand(
+      "filter", "Filter videos and pictures; sound, subtitles, times, titles and chapters are kept");
   command->footer(
       "nonlocal filter film.mp4 out.mkv --denoise quality\n"
       "nonlocal filter photo.jpg scan.png film.mp4 filtered/\n"

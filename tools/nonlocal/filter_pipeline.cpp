@@ -10,6 +10,8 @@
 namespace nonlocal::tools {
 namespace {
 
+constexpr const char* kMuxerName = "mux";
+
 void add_input(PipelineText& text, const FilterJob& job) {
   text.add("filesrc").property("location", job.input).add("! parsebin name=in");
 }
@@ -84,7 +86,8 @@ void add_unused_stream(PipelineText& text, const std::string& type, size_t i) {
 }
 
 void add_muxer(PipelineText& text, const FilterJob& job, const std::string& path) {
-  text.add(muxer_of(job.output)).add("name=mux ! filesink").property("name", kSinkName);
+  text.add(muxer_of(job.output)).property("name", kMuxerName).add("! filesink");
+  text.property("name", kSinkName);
   text.property("location", path);
 }
 
@@ -169,6 +172,14 @@ void mux_by_stream_time(const Pipeline& pipeline, const MediaFile& media) {
       if (media.is_matroska) begin_segments_at_zero(pad.get());
       run_by_stream_time(pad.get());
     }
+}
+
+void keep_tags(const Pipeline& pipeline, const MediaFile& media) {
+  const ElementPtr muxer = pipeline.element(kMuxerName);
+  if (media.tags && GST_IS_TAG_SETTER(muxer.get()))
+    gst_tag_setter_merge_tags(GST_TAG_SETTER(muxer.get()), media.tags.get(), GST_TAG_MERGE_REPLACE);
+  if (media.chapters && GST_IS_TOC_SETTER(muxer.get()))
+    gst_toc_setter_set_toc(GST_TOC_SETTER(muxer.get()), media.chapters.get());
 }
 
 int subtitles_kept(const FilterJob& job, const MediaFile& media) {

@@ -57,6 +57,10 @@ void end_without_unused(const Pipeline& pipeline);
 // at. Before it plays.
 void mux_by_stream_time(const Pipeline& pipeline, const MediaFile& media);
 
+// Of join_pipeline(): the muxer writes what the input says of itself, and its chapters where the output has a
+// place for them. What passes by would bring them along; a video alone does not. Before it plays.
+void keep_tags(const Pipeline& pipeline, const MediaFile& media);
+
 // How many subtitle streams the output takes, and how many streams of any kind it has no place for.
 int subtitles_kept(const FilterJob& job, const MediaFile& media);
 int streams_left_out(const FilterJob& job, const MediaFile& media);

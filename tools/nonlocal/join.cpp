@@ -11,6 +11,7 @@
 #include "failure.h"
 #include "filter_pipeline.h"
 #include "gst.h"
+#include "matroska_tags.h"
 #include "orientation.h"
 #include "text.h"
 
@@ -171,6 +172,7 @@ void join(const Plan& plan, const WorkFolder& work, const std::filesystem::path&
   Pipeline pipeline(join_pipeline(plan.job, plan.media, path.string()).description());
   end_without_unused(pipeline);
   mux_by_stream_time(pipeline, plan.media);
+  keep_tags(pipeline, plan.media);
   JoinedFrames joined(pipeline);
   pipeline.play();
   size_t frame = 0;
@@ -187,6 +189,7 @@ void join(const Plan& plan, const WorkFolder& work, const std::filesystem::path&
   joined.end();
   pipeline.wait_for_end([&] { tick(static_cast<int64_t>(frame)); });
   pipeline.stop();
+  if (is_matroska(path)) mend_tags(path);
   if (says_orientation(path) && !plan.media.orientation.empty())
     write_orientation(path, plan.media.orientation, plan.media.width, plan.media.height);
 }

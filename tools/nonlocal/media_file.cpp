@@ -26,9 +26,10 @@ void check_readable(const std::string& path) {
   std::error_code error;
   if (!fs::exists(path, error)) throw Failure(path + ": no such file");
   if (fs::is_directory(path, error)) throw Failure(path + ": is a folder, not a video file");
+  if (!fs::is_regular_file(path, error))  // what is read once cannot be sought in
+    throw Failure(path + ": is no regular file; what a program writes is read from stdin, -, as YUV4MPEG2");
   if (!std::ifstream(path, std::ios::binary)) throw Failure(path + ": cannot be read: permission denied");
-  if (fs::is_regular_file(path, error) && fs::file_size(path, error) == 0)
-    throw Failure(path + ": is empty, a video file was expected");
+  if (fs::file_size(path, error) == 0) throw Failure(path + ": is empty, a video file was expected");
 }
 
 std::string missing_decoders(GstDiscovererInfo* info) {
@@ -122,14 +123,42 @@ void take_video(MediaFile& media, GstDiscovererVideoInfo* video) {
   media.light_level = text_of(coded, "content-light-level");
 }
 
-bool is_matroska(GstDiscovererInfo* info) {
+bool is_matroska(GstDiscovererStreamInfo* container) {
+  const CapsPtr caps = caps_of(container);
+  if (!caps) return false;
+  const GstStructure* type = gst_caps_get_structure(caps.get(), 0);
+  return gst_structure_has_name(type, "video/x-matroska") || gst_structure_has_name(type, "video/webm");
+}
+
+// Another encoder and another muxer have other things to say on these.
+constexpr const char* kOfTheCoding[] = {
+    GST_TAG_ENCODER,  GST_TAG_ENCODER_VERSION,  GST_TAG_APPLICATION_NAME, GST_TAG_CONTAINER_FORMAT,
+    GST_TAG_CODEC,    GST_TAG_VIDEO_CODEC,      GST_TAG_AUDIO_CODEC,      GST_TAG_SUBTITLE_CODEC,
+    GST_TAG_BITRATE,  GST_TAG_NOMINAL_BITRATE,  GST_TAG_MINIMUM_BITRATE,  GST_TAG_MAXIMUM_BITRATE,
+    GST_TAG_DURATION, GST_TAG_IMAGE_ORIENTATION};
+
+std::shared_ptr<const GstTagList> tags_of(GstDiscovererContainerInfo* container) {
+  const GstTagList* all = gst_discoverer_container_info_get_tags(container);
+  if (!all) return nullptr;
+  std::shared_ptr<GstTagList> kept(gst_tag_list_copy(all), MiniObjectReleaser());
+  for (const char* tag : kOfTheCoding) gst_tag_list_remove_tag(kept.get(), tag);
+  return gst_tag_list_is_empty(kept.get()) ? nullptr : kept;
+}
+
+std::shared_ptr<GstToc> chapters_of(GstDiscovererInfo* info) {
+  const GstToc* toc = gst_discoverer_info_get_toc(info);
+  if (!toc || !gst_toc_get_entries(toc)) return nullptr;
+  return {gst_toc_ref(const_cast<GstToc*>(toc)), MiniObjectReleaser()};
+}
+
+void take_container(MediaFile& media, GstDiscovererInfo* info) {
   const std::unique_ptr<GstDiscovererStreamInfo, Releaser<g_object_unref>> whole{
       gst_discoverer_info_get_stream_info(info)};
-  const CapsPtr caps = whole ? caps_of(whole.get()) : nullptr;
-  if (!caps) return false;
-  const GstStructure* container = gst_caps_get_structure(caps.get(), 0);
-  return gst_structure_has_name(container, "video/x-matroska") ||
-         gst_structure_has_name(container, "video/webm");
+  if (whole && GST_IS_DISCOVERER_CONTAINER_INFO(whole.get())) {
+    media.is_matroska = is_matroska(whole.get());
+    media.tags = tags_of(GST_DISCOVERER_CONTAINER_INFO(whole.get()));
+  }
+  media.chapters = chapters_of(info);
 }
 
 void take_audio(MediaFile& media, GstDiscovererStreamInfo* stream) {
@@ -149,7 +178,7 @@ MediaFile inspect(const std::string& path) {
   check_readable(path);
   const InfoPtr info = discover(path);
   MediaFile media;
-  media.is_matroska = is_matroska(info.get());
+  take_container(media, info.get());
   for_each_stream(gst_discoverer_info_get_video_streams(info.get()), [&](GstDiscovererStreamInfo* stream) {
     const auto video = GST_DISCOVERER_VIDEO_INFO(stream);
     const bool wanted = media.video_type.empty() && !gst_discoverer_video_info_is_image(video);

@@ -1,7 +1,10 @@
 // What is in a media file, as far as a filter needs to know.
 #pragma once
 
+#include <gst/gst.h>
+
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -29,6 +32,10 @@ struct MediaFile {
   std::vector<AudioStream> audio;
   std::vector<std::string> subtitles;  // types
   int other_streams = 0;               // further videos: what a filtered file leaves out
+  // What the file says of itself, as its title, but nothing of how it is coded; and its chapters. Null:
+  // nothing.
+  std::shared_ptr<const GstTagList> tags;
+  std::shared_ptr<GstToc> chapters;
 
   // How many frames this should come to; 0: not known.
   [[nodiscard]] int64_t expected_frames() const;
