@@ -44,13 +44,18 @@ Layer make_layer(const Plane& out, const grade::FloatScale& scale, const ColourF
 template <typename Sample>
 void paint_row(const Layer& l, const ConstMatrix& map, float scale, int y) {
   auto* to = reinterpret_cast<Sample*>(l.out.row(y));
+  const float by = (l.white - l.black) * scale;
   const MapRow row(map, CellPlace(y, l.out.height, map.rows));
   row.for_each_piece(l.out.width, [&](int begin, int end, float value, float slope) {
+    const float first = l.black + by * value + 0.5F;
+    const float step = by * slope;
+    const float least = l.black + 0.5F;
+    const float most = l.white + 0.5F;
     for (int x = begin; x < end; ++x) {
-      const float at = (value + slope * static_cast<float>(x - begin)) * scale;
-      const float share = at > 0 ? std::min(at, 1.0F) : 0;  // 0 where it is not a number
-      const auto code = static_cast<unsigned>(l.black + share * (l.white - l.black) + 0.5F);
-      to[static_cast<std::ptrdiff_t>(x) * l.out.step] = static_cast<Sample>(code << l.out.shift);
+      const float at = first + step * static_cast<float>(x - begin);
+      const float code = at > least ? std::min(at, most) : least;  // where it is not a number, too
+      to[static_cast<std::ptrdiff_t>(x) * l.out.step] =
+          static_cast<Sample>(static_cast<int>(code) << l.out.shift);
     }
   });
 }
