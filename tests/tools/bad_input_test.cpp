@@ -178,6 +178,19 @@ TEST_F(BadInputTest, DiskIsFull) {
 TEST_F(BadInputTest, AudioDoesNotFitTheContainer) {
   make_video_with_sound("in.mkv", "-c:a flac");
   expect_refusal("$TOOL filter in.mkv out.mp4", "^nonlocal: out.mp4: .*audio/x-flac.*write a .mkv file");
+  make_video_with_sound("apple.mov", "-c:v libx264 -c:a alac");
+  expect_refusal("$TOOL filter apple.mov out.mkv", "^nonlocal: out.mkv: .*audio/x-alac.*write a .mp4 file");
+  make_video_with_sound("deep.vob", "-c:v mpeg2video -ar 48000 -ac 2 -sample_fmt s32 -c:a pcm_dvd");
+  expect_refusal("$TOOL filter deep.vob out.mkv", "^nonlocal: out.mkv: .*lpcm.*nor can another");
+  make_video_with_sound("packed.mkv", "-c:a wavpack");
+  expect_refusal("$TOOL filter packed.mkv out.mkv", "^nonlocal: out.mkv: .*audio/x-wavpack.*nor can another");
+}
+
+TEST_F(BadInputTest, InputCannotBeSoughtIn) {
+  make_video_with_sound("list.m3u8", "-c:v libx264 -c:a aac -f hls");
+  expect_refusal("$TOOL filter list.m3u8 out.mkv", "^nonlocal: list.m3u8: is a playlist, a video file was");
+  must("mkfifo pipe");
+  expect_refusal("$TOOL filter pipe out.mkv", "^nonlocal: pipe: is no regular file; .*read from stdin");
 }
 
 TEST_F(BadInputTest, SettingsOutOfRange) {

@@ -32,7 +32,8 @@ TEST_F(FilterTest, TakesWhatGStreamerDemuxes) {
   make_video("c.ts", 5, "-c:v mpeg2video");
   make_video("d.mkv", 5, "-c:v libx264 -bf 3");
   make_video("e.mov", 5, "-c:v prores");
-  for (const char* name : {"a.mp4", "b.avi", "c.ts", "d.mkv", "e.mov"}) {
+  make_video("f.ogv", 5, "-c:v libtheora");
+  for (const char* name : {"a.mp4", "b.avi", "c.ts", "d.mkv", "e.mov", "f.ogv"}) {
     const auto result = filter(std::string(name) + " out.mkv");
     EXPECT_EQ(result.value("frames_out", 0), 5) << name;
     EXPECT_EQ(count_frames("out.mkv"), 5) << name;
@@ -53,6 +54,36 @@ TEST_F(FilterTest, AudioPacketsAreTheSame) {
   }
   filter("mp3.mkv out.mp4");
   EXPECT_EQ(audio_packets("out.mp4"), audio_packets("mp3.mkv"));
+}
+
+// As DVDs, Blu-ray discs and television have it.
+TEST_F(FilterTest, SoundOfDiscsIsKept) {
+  make_video_with_sound("film.vob", "-c:v mpeg2video -c:a ac3");
+  make_video_with_sound("film.ts", "-c:v mpeg2video -map 0:v -map 1:a -map 1:a -c:a:0 ac3 -c:a:1 eac3");
+  make_video_with_sound("film.m2ts", "-c:v libx264 -c:a ac3");
+  const auto codecs = [](const std::string& path) {
+    return must("ffprobe -v error -select_streams a -show_entries stream=codec_name -of csv=p=0 " + path);
+  };
+  for (const auto& [name, expected] :
+       {std::pair("film.vob", "ac3\n"), {"film.ts", "ac3\neac3\n"}, {"film.m2ts", "ac3\n"}}) {
+    filter(std::string(name) + " out.mkv");
+    EXPECT_EQ(codecs("out.mkv"), expected) << name;
+  }
+}
+
+// PCM in forms that no file which is written here holds.
+TEST_F(FilterTest, SamplesOfPcmAreTheSame) {
+  make_video_with_sound("dvd.vob", "-c:v mpeg2video -ar 48000 -ac 2 -sample_fmt s16 -c:a pcm_dvd");
+  make_video_with_sound("disc.m2ts", "-c:v libx264 -ar 48000 -ac 2 -sample_fmt s16 -c:a pcm_bluray");
+  make_video_with_sound("signed.mov", "-c:v libx264 -c:a pcm_s8");
+  make_video_with_sound("double.mov", "-c:v libx264 -c:a pcm_f64be");
+  const auto samples = [](const std::string& path) {
+    return must("ffmpeg -v error -i " + path + " -map 0:a:0 -c:a pcm_f64le -f md5 -");
+  };
+  for (const char* name : {"dvd.vob", "disc.m2ts", "signed.mov", "double.mov"}) {
+    EXPECT_EQ(filter(std::string(name) + " out.mkv").value("audio_streams", 0), 1) << name;
+    EXPECT_EQ(samples("out.mkv"), samples(name)) << name;
+  }
 }
 
 // GStreamer leaves out what lies before the beginning of an edit list (the run-in of the encoder), and a last

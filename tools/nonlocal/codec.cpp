@@ -6,6 +6,7 @@
 #include <set>
 
 #include "failure.h"
+#include "gst.h"
 #include "text.h"
 
 namespace nonlocal::tools {
@@ -83,19 +84,18 @@ const Codec kCodecs[] = {
 
 struct Container {
   std::string_view extension;
-  std::string_view muxer;
-  std::set<std::string_view> audio;  // what it holds; empty: whatever comes
-  std::set<std::string_view> subtitles;
+  const char* muxer;
+  std::set<std::string_view> subtitles;  // what it holds
+  std::string_view refused = {};         // audio that the muxer says to take, and does not
 };
 
 const Container kContainers[] = {
     {".mkv",
      "matroskamux",
-     {},
      {"text/x-raw", "application/x-ssa", "application/x-ass", "application/x-usf", "subpicture/x-dvd"}},
-    {".mp4", "mp4mux", {"audio/mpeg", "audio/x-ac3", "audio/x-alac", "audio/x-opus"}, {"text/x-raw"}},
-    {".mov", "qtmux", {"audio/mpeg", "audio/x-ac3", "audio/x-alac", "audio/x-raw"}, {"text/x-raw"}},
-    {".webm", "webmmux", {"audio/x-vorbis", "audio/x-opus"}, {}},
+    {".mp4", "mp4mux", {"text/x-raw"}},
+    {".mov", "qtmux", {"text/x-raw"}, "audio/x-opus"},
+    {".webm", "webmmux", {}},
 };
 
 std::string extension_of(const std::string& output) {
@@ -109,6 +109,31 @@ const Container& container_of(const std::string& output) {
   if (found == std::end(kContainers))
     throw Failure(output + ": the output's name must end in .mkv, .mp4, .mov or .webm");
   return *found;
+}
+
+// What the muxer takes of the stream as add_audio() gives it.
+CapsPtr caps_for_muxer(const AudioStream& audio) {
+  if (audio.is_pcm()) return CapsPtr{gst_caps_new_empty_simple("audio/x-raw")};
+  if (audio.type == "audio/mpeg") return CapsPtr{gst_caps_new_empty_simple("audio/mpeg")};
+  return CapsPtr{gst_caps_ref(audio.caps.get())};
+}
+
+bool holds(const Container& container, const AudioStream& audio) {
+  if (audio.type == container.refused) return false;
+  // Samples of 24 bits that two packets share GStreamer 1.22 puts together wrongly.
+  if (audio.is_packed_pcm() && audio.bits != 16) return false;
+  const CapsPtr caps = caps_for_muxer(audio);
+  const std::unique_ptr<GstElementFactory, Releaser<gst_object_unref>> muxer{
+      gst_element_factory_find(container.muxer)};
+  if (!muxer) throw Failure("GStreamer cannot make the element " + std::string(container.muxer));
+  for (const GList* pad = gst_element_factory_get_static_pad_templates(muxer.get()); pad; pad = pad->next) {
+    auto* made = static_cast<GstStaticPadTemplate*>(pad->data);
+    const CapsPtr taken{gst_static_pad_template_get_caps(made)};
+    if (made->direction == GST_PAD_SINK && std::string_view(made->name_template).starts_with("audio") &&
+        gst_caps_can_intersect(caps.get(), taken.get()))
+      return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -161,10 +186,15 @@ void check_samples(const std::string& input, const Codec& codec, const MediaFile
 
 void check_audio(const std::string& output, const MediaFile& media) {
   const Container& container = container_of(output);
-  for (const AudioStream& audio : media.audio)
-    if (!container.audio.empty() && !container.audio.contains(audio.type))
-      throw Failure(output + ": a " + std::string(container.extension) + " file cannot hold the input's " +
-                    audio.type + " as it is: write a .mkv file");
+  for (const AudioStream& audio : media.audio) {
+    if (holds(container, audio)) continue;
+    const auto* other =
+        std::ranges::find_if(kContainers, [&](const Container& c) { return holds(c, audio); });
+    throw Failure(output + ": a " + std::string(container.extension) + " file cannot hold the input's " +
+                  audio.type + " as it is" +
+                  (other == std::end(kContainers) ? ", nor can another that is written here"
+                                                  : ": write a " + std::string(other->extension) + " file"));
+  }
 }
 
 bool holds_subtitles(const std::string& output, const std::string& type) {
@@ -185,6 +215,6 @@ bool is_matroska(const std::string& output) {
   return muxer_of(output) == "matroskamux" || muxer_of(output) == "webmmux";
 }
 
-std::string muxer_of(const std::string& output) { return std::string(container_of(output).muxer); }
+std::string muxer_of(const std::string& output) { return container_of(output).muxer; }
 
 }  // namespace nonlocal::tools

@@ -65,6 +65,9 @@ void add_audio(PipelineText& text, const MediaFile& media) {
     text.add("in. ! " + audio.type).add(kPatientQueue).property("name", nth(kAudioName, i));
     // AAC out of a transport stream has headers that the muxers do not take.
     if (audio.mpeg_version == 2 || audio.mpeg_version == 4) text.add("! aacparse");
+    if (audio.is_packed_pcm()) text.add("! dvdlpcmdec");
+    if (audio.is_pcm())
+      text.add("! audioconvert dithering=none");  // to the order of bytes that the muxer takes
     text.add("! mux.audio_" + std::to_string(i));
   }
 }

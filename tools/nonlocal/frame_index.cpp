@@ -18,7 +18,11 @@ struct CodedFrame {
 // Gathers coded frames on a streaming thread.
 class Gatherer {
  public:
+  // `has_headers`: some packets are no frames but tell of them.
+  explicit Gatherer(bool has_headers) : has_headers_(has_headers) {}
+
   void take(GstPad* pad, GstBuffer* buffer) {
+    if (has_headers_ && GST_BUFFER_FLAG_IS_SET(buffer, GST_BUFFER_FLAG_HEADER)) return;
     const GstClockTime time = stream_time(pad, buffer);
     // What lies before the beginning of an edit list is decoded, never shown.
     const bool shown = GST_BUFFER_PTS_IS_VALID(buffer) ? GST_CLOCK_TIME_IS_VALID(time) : true;
@@ -38,6 +42,7 @@ class Gatherer {
   }
 
  private:
+  const bool has_headers_;
   mutable std::mutex mutex_;
   std::vector<CodedFrame> frames_;
 };
@@ -69,7 +74,7 @@ FrameIndex index_frames(const std::string& path, const MediaFile& media,
   if (media.is_matroska)
     begin_segments_at_zero(
         PadPtr{gst_element_get_static_pad(pipeline.element("frames").get(), "sink")}.get());
-  Gatherer gatherer;
+  Gatherer gatherer(media.video_type == "video/x-theora");
   pipeline.watch("frames", "sink", [&](GstPad* pad, GstBuffer* buffer) { gatherer.take(pad, buffer); });
   pipeline.play();
   pipeline.wait_for_end([&] { tick(gatherer.count()); });

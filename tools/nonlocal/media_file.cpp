@@ -2,9 +2,11 @@
 
 #include <gst/pbutils/pbutils.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <initializer_list>
 
 #include "failure.h"
 #include "gst.h"
@@ -67,9 +69,17 @@ InfoPtr discover(const std::string& path) {
   throw Failure(path + ": reading its head took too long");
 }
 
+using StreamPtr = std::unique_ptr<GstDiscovererStreamInfo, Releaser<g_object_unref>>;
+
+// AC-3 out of a transport stream is listed as what the demuxer takes it for, too, with what it is behind
+// that.
 template <typename Use>
 void for_each_stream(GList* streams, Use use) {
-  for (GList* item = streams; item; item = item->next) use(GST_DISCOVERER_STREAM_INFO(item->data));
+  for (GList* item = streams; item; item = item->next) {
+    auto* stream = GST_DISCOVERER_STREAM_INFO(item->data);
+    const StreamPtr behind{gst_discoverer_stream_info_get_next(stream)};
+    if (!behind) use(stream);
+  }
   gst_discoverer_stream_info_list_free(streams);
 }
 
@@ -123,11 +133,20 @@ void take_video(MediaFile& media, GstDiscovererVideoInfo* video) {
   media.light_level = text_of(coded, "content-light-level");
 }
 
+bool is_of_type(GstDiscovererStreamInfo* stream, std::initializer_list<const char*> types) {
+  const CapsPtr caps = caps_of(stream);
+  return caps && std::ranges::any_of(types, [&](const char* type) {
+           return gst_structure_has_name(gst_caps_get_structure(caps.get(), 0), type);
+         });
+}
+
 bool is_matroska(GstDiscovererStreamInfo* container) {
-  const CapsPtr caps = caps_of(container);
-  if (!caps) return false;
-  const GstStructure* type = gst_caps_get_structure(caps.get(), 0);
-  return gst_structure_has_name(type, "video/x-matroska") || gst_structure_has_name(type, "video/webm");
+  return is_of_type(container, {"video/x-matroska", "video/webm"});
+}
+
+// HLS, DASH and Smooth Streaming: a list of files elsewhere, often without an end.
+bool is_playlist(GstDiscovererStreamInfo* container) {
+  return is_of_type(container, {"application/x-hls", "application/dash+xml", "application/vnd.ms-sstr+xml"});
 }
 
 // Another encoder and another muxer have other things to say on these.
@@ -151,10 +170,10 @@ std::shared_ptr<GstToc> chapters_of(GstDiscovererInfo* info) {
   return {gst_toc_ref(const_cast<GstToc*>(toc)), MiniObjectReleaser()};
 }
 
-void take_container(MediaFile& media, GstDiscovererInfo* info) {
-  const std::unique_ptr<GstDiscovererStreamInfo, Releaser<g_object_unref>> whole{
-      gst_discoverer_info_get_stream_info(info)};
+void take_container(MediaFile& media, GstDiscovererInfo* info, const std::string& path) {
+  const StreamPtr whole{gst_discoverer_info_get_stream_info(info)};
   if (whole && GST_IS_DISCOVERER_CONTAINER_INFO(whole.get())) {
+    if (is_playlist(whole.get())) throw Failure(path + ": is a playlist, a video file was expected");
     media.is_matroska = is_matroska(whole.get());
     media.tags = tags_of(GST_DISCOVERER_CONTAINER_INFO(whole.get()));
   }
@@ -167,6 +186,8 @@ void take_audio(MediaFile& media, GstDiscovererStreamInfo* stream) {
   const GstStructure* coded = gst_caps_get_structure(caps.get(), 0);
   AudioStream audio{gst_structure_get_name(coded)};
   if (audio.type == "audio/mpeg") gst_structure_get_int(coded, "mpegversion", &audio.mpeg_version);
+  audio.bits = static_cast<int>(gst_discoverer_audio_info_get_depth(GST_DISCOVERER_AUDIO_INFO(stream)));
+  audio.caps = {gst_caps_ref(caps.get()), MiniObjectReleaser()};
   media.audio.push_back(audio);
 }
 
@@ -178,7 +199,7 @@ MediaFile inspect(const std::string& path) {
   check_readable(path);
   const InfoPtr info = discover(path);
   MediaFile media;
-  take_container(media, info.get());
+  take_container(media, info.get(), path);
   for_each_stream(gst_discoverer_info_get_video_streams(info.get()), [&](GstDiscovererStreamInfo* stream) {
     const auto video = GST_DISCOVERER_VIDEO_INFO(stream);
     const bool wanted = media.video_type.empty() && !gst_discoverer_video_info_is_image(video);

@@ -11,8 +11,17 @@
 namespace nonlocal::tools {
 
 struct AudioStream {
-  std::string type;      // of the coded stream: audio/mpeg, audio/x-opus, ...
-  int mpeg_version = 0;  // 2 and 4 for AAC, 1 for MP3, 0 for what is not audio/mpeg
+  std::string type;                    // of the coded stream: audio/mpeg, audio/x-opus, ...
+  int mpeg_version = 0;                // 2 and 4 for AAC, 1 for MP3, 0 for what is not audio/mpeg
+  int bits = 0;                        // of a sample; 0: not known
+  std::shared_ptr<GstCaps> caps = {};  // all that is known of it
+
+  // PCM as DVDs and Blu-ray discs pack it, which no file that is written here holds: it does hold the
+  // samples.
+  [[nodiscard]] bool is_packed_pcm() const {
+    return type.starts_with("audio/x-private") && type.ends_with("lpcm");
+  }
+  [[nodiscard]] bool is_pcm() const { return type == "audio/x-raw" || is_packed_pcm(); }
 };
 
 struct MediaFile {
