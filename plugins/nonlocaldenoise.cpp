@@ -216,6 +216,7 @@ struct _GstNonlocalDenoise {
     bool late = false;       // a QoS event said so since the last frame
     bool drops_late = true;  // the base class, which drops frames, hears of QoS events
     GstClockTime latency = 0;
+    int room = kMostAhead;  // for how many waiting frames buffers were asked for; all: nobody asked how many
     State state;
   };
   Members* m;
@@ -762,12 +763,26 @@ void update_latency(GstBaseTransform* trans, const GstVideoInfo& info, int ahead
   gst_element_post_message(GST_ELEMENT(trans), gst_message_new_latency(GST_OBJECT(trans)));
 }
 
+// A pool that upstream made for fewer waiting frames would run out for ever.
+void ask_for_room(GstBaseTransform* trans, int ahead) {
+  Members& m = members(trans);
+  {
+    const std::lock_guard lock(m.mutex);
+    if (m.room >= ahead) {
+      return;
+    }
+    m.room = ahead;
+  }
+  gst_base_transform_reconfigure_sink(trans);
+}
+
 // One frame comes out for each that goes in, once as many wait as are to be ahead of it.
 GstFlowReturn generate_output(GstBaseTransform* trans, GstBuffer** out) {
   const auto generate = GST_BASE_TRANSFORM_CLASS(gst_nonlocal_denoise_parent_class)->generate_output;
   State& state = members(trans).state;
   const int ahead = state.settings.ahead();
   update_latency(trans, GST_VIDEO_FILTER(trans)->in_info, ahead);
+  ask_for_room(trans, ahead);
   if (ahead == 0 && state.waiting.count() == 0) {
     return generate(trans, out);
   }
@@ -818,7 +833,8 @@ gboolean propose_allocation(GstBaseTransform* trans, GstQuery* decided, GstQuery
   guint ahead = 0;
   {
     const std::lock_guard lock(m.mutex);
-    ahead = static_cast<guint>(m.settings.ahead());
+    m.room = m.settings.ahead();
+    ahead = static_cast<guint>(m.room);
   }
   const guint pools = gst_query_get_n_allocation_pools(query);
   for (guint i = 0; ahead > 0 && i < pools; ++i) {
@@ -926,6 +942,7 @@ gboolean stop(GstBaseTransform* trans) {
   const std::lock_guard lock(m.mutex);
   m.noise_level = 0;
   m.latency = 0;
+  m.room = kMostAhead;
   return TRUE;
 }
 

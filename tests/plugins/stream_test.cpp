@@ -275,6 +275,32 @@ TEST(LookAhead, WhoAsksForFramesGetsThem) {
   EXPECT_GE(least, 4u);
 }
 
+// A pool for fewer would run out.
+TEST(LookAhead, MoreOfItAsksForBuffersAnew) {
+  Harness harness(kInfo);
+  harness.set("look-ahead", "1").set("sigma", "20");
+  const auto asked = [&harness] {
+    int count = 0;
+    while (GstEvent* event = gst_harness_try_pull_upstream_event(harness.get())) {
+      count += GST_EVENT_TYPE(event) == GST_EVENT_RECONFIGURE;
+      gst_event_unref(event);
+    }
+    return count;
+  };
+  const Caps caps = caps_of(kInfo);
+  const std::unique_ptr<GstQuery, decltype(&gst_query_unref)> allocation(
+      gst_query_new_allocation(caps.get(), TRUE), gst_query_unref);
+  EXPECT_TRUE(gst_pad_peer_query(harness.get()->srcpad, allocation.get()));
+  asked();
+  const std::pair<const char*, int> steps[] = {{"1", 0}, {"0", 0}, {"4", 1}, {"4", 0}, {"2", 0}, {"5", 1}};
+  int frame = 0;
+  for (const auto& [ahead, times] : steps) {
+    harness.set("look-ahead", ahead);
+    EXPECT_EQ(harness.push(noisy_frame(kInfo, frame++)), GST_FLOW_OK);
+    EXPECT_EQ(asked(), times) << ahead;
+  }
+}
+
 TEST(LookAhead, EveryFormatAndFieldsServe) {
   for (const GstVideoFormat format : formats()) {
     for (const auto mode : {GST_VIDEO_INTERLACE_MODE_PROGRESSIVE, GST_VIDEO_INTERLACE_MODE_INTERLEAVED}) {
