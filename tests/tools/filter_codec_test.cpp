@@ -141,6 +141,17 @@ TEST_F(FilterCodecTest, SubtitlesAreKept) {
     EXPECT_NE(words("out.mp4").find(line), std::string::npos) << words("out.mp4");
 }
 
+// WebVTT in Matroska, which GStreamer 1.22 does not know.
+TEST_F(FilterCodecTest, SubtitlesOfAnUnknownKindAreLeftOut) {
+  must("printf '1\n00:00:00,100 --> 00:00:00,500\nHello\n' > lines.srt");
+  make_video_with_sound("film.mkv", "-c:v libx264 -c:a aac");
+  must("ffmpeg -v error -i film.mkv -i lines.srt -map 0 -map 1 -c copy -c:s webvtt in.mkv");
+  const auto result = filter("in.mkv out.mkv");
+  EXPECT_EQ(result.value("streams_left_out", 0), 1);
+  EXPECT_EQ(result.value("audio_streams", 0), 1);
+  EXPECT_EQ(audio_packets("out.mkv"), audio_packets("film.mkv"));
+}
+
 // GStreamer's parser of these would keep the pipeline from starting.
 TEST_F(FilterCodecTest, SubtitlesWithStylesAreKept) {
   must("printf '1\n00:00:00,300 --> 00:00:00,500\nfirst words\n' > words.srt");

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <initializer_list>
@@ -34,16 +35,18 @@ void check_readable(const std::string& path) {
   if (fs::file_size(path, error) == 0) throw Failure(path + ": is empty, a video file was expected");
 }
 
+// Empty where only those of subtitles are, which are copied, or left out.
 std::string missing_decoders(GstDiscovererInfo* info) {
   std::string details;
   const gchar** missing = gst_discoverer_info_get_missing_elements_installer_details(info);
+  if (!missing || !*missing) return "a decoder";
   // gstreamer|1.0|program|what is missing|how to ask an installer for it
-  for (; missing && *missing; ++missing) {
+  for (; *missing; ++missing) {
     const std::unique_ptr<gchar*, Releaser<g_strfreev>> fields{g_strsplit(*missing, "|", 5)};
-    if (g_strv_length(fields.get()) >= 4)
+    if (g_strv_length(fields.get()) >= 4 && !strstr(fields.get()[3], "subtitle"))
       details += (details.empty() ? "" : ", ") + std::string(fields.get()[3]);
   }
-  return details.empty() ? "a decoder" : details;
+  return details;
 }
 
 // Null where it took longer than it may.
@@ -57,8 +60,11 @@ InfoPtr discover(const std::string& path, GstClockTime patience) {
   const GstDiscovererResult result = info ? gst_discoverer_info_get_result(info.get()) : GST_DISCOVERER_ERROR;
   if (result == GST_DISCOVERER_OK) return info;
   if (result == GST_DISCOVERER_TIMEOUT) return nullptr;
-  if (result == GST_DISCOVERER_MISSING_PLUGINS)
-    throw Failure(path + ": GStreamer lacks " + missing_decoders(info.get()));
+  if (result == GST_DISCOVERER_MISSING_PLUGINS) {
+    const std::string missing = missing_decoders(info.get());
+    if (missing.empty()) return info;
+    throw Failure(path + ": GStreamer lacks " + missing);
+  }
   throw Failure(path + ": no video that GStreamer can read" +
                 (error ? " (" + one_line(error->message) + ")" : std::string()));
 }
