@@ -29,7 +29,8 @@ void check_readable(const std::string& path) {
   std::error_code error;
   if (!fs::exists(path, error)) throw Failure(path + ": no such file");
   if (fs::is_directory(path, error)) throw Failure(path + ": is a folder, not a video file");
-  if (!fs::is_regular_file(path, error))  // what is read once cannot be sought in
+  if (!fs::is_regular_file(path, error) &&
+      !fs::is_block_file(path, error))  // what is read once cannot be sought in
     throw Failure(path + ": is no regular file; what a program writes is read from stdin, -, as YUV4MPEG2");
   if (!std::ifstream(path, std::ios::binary)) throw Failure(path + ": cannot be read: permission denied");
   if (fs::file_size(path, error) == 0) throw Failure(path + ": is empty, a video file was expected");

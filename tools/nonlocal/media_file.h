@@ -16,8 +16,7 @@ struct AudioStream {
   int bits = 0;                        // of a sample; 0: not known
   std::shared_ptr<GstCaps> caps = {};  // all that is known of it
 
-  // PCM as DVDs and Blu-ray discs pack it, which no file that is written here holds: it does hold the
-  // samples.
+  // PCM as DVDs and Blu-ray discs pack it: no file that is written here holds it so, but its samples.
   [[nodiscard]] bool is_packed_pcm() const {
     return type.starts_with("audio/x-private") && type.ends_with("lpcm");
   }
@@ -50,8 +49,8 @@ struct MediaFile {
   [[nodiscard]] int64_t expected_frames() const;
 };
 
-// Reads the head of the file at `path`. Throws Failure if it is missing, no media file, or has no video in
-// it.
+// Reads the head of the file at `path`. Throws Failure if it is missing, a pipe, no media file or a playlist,
+// or has no video in it.
 MediaFile inspect(const std::string& path);
 
 }  // namespace nonlocal::tools
