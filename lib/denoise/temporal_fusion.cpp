@@ -523,13 +523,13 @@ void TemporalFusion::fuse(std::span<const ConstPlane> guides, std::span<const Co
                           const TemporalFusionParameters& parameters) {
   check_parameters(parameters);
   check_all(guides, others);
+  check_variance(parameters.variance, (guides[0].width + 1) / 2, (guides[0].height + 1) / 2);
   State& s = *state_;
   const int threads = thread_count(parameters.threads);
   s.prepare(guides, others, threads);
   std::array<ConstPlane, 7> all;
   std::copy(others.begin(), others.end(), std::copy(guides.begin(), guides.end(), all.begin()));
   const std::span<const ConstPlane> in(all.data(), guides.size() + others.size());
-  check_variance(parameters.variance, s.cells, s.cell_rows);
   s.take_variance(parameters.variance);
   if (s.has_before) {
     if (!s.is_remembered) {
@@ -567,13 +567,18 @@ void TemporalFusion::remember(std::span<const ConstPlane> filtered_guides) {
     return;
   }
   const StatePlane& first = state_->planes[0];
+  const auto refuse = [&](const std::string& got) {
+    throw InvalidArgument("TemporalFusion: expected the " + std::to_string(state_->guides) +
+                          " filtered guides of " + std::to_string(first.width) + "x" +
+                          std::to_string(first.height) + ", got " + got);
+  };
+  if (filtered_guides.size() != state_->guides) {
+    refuse(std::to_string(filtered_guides.size()));
+  }
   for (const ConstPlane& p : filtered_guides) {
     check_plane("TemporalFusion", p);
-    if (filtered_guides.size() != state_->guides || p.width != first.width || p.height != first.height) {
-      throw InvalidArgument("TemporalFusion: expected the " + std::to_string(state_->guides) +
-                            " filtered guides of " + std::to_string(first.width) + "x" +
-                            std::to_string(first.height) + ", got " + std::to_string(filtered_guides.size()) +
-                            " of " + std::to_string(p.width) + "x" + std::to_string(p.height));
+    if (p.width != first.width || p.height != first.height) {
+      refuse("one of " + std::to_string(p.width) + "x" + std::to_string(p.height));
     }
   }
   state_->motion.remember(filtered_guides, false, static_cast<int>(state_->scratch.size()));

@@ -169,6 +169,7 @@ void check_frame(std::span<const Plane> luma, std::span<const Plane> chroma,
 struct VideoDenoiser::State {
   TemporalFusion fusion;
   TemporalFusion backwards;  // of the frames ahead, the last first, and of this frame
+  double fused_chroma = 0;   // sigma of the last chroma that had noise; 0: none since the first frame
   NonLocalMeans luma;
   NonLocalMeans chroma;
   NoiseMap noise;
@@ -181,6 +182,7 @@ struct VideoDenoiser::State {
   void filter_luma(const Noisy& noisy, std::span<const Plane> out, std::span<const Plane> joint_out,
                    const VideoDenoiserParameters& p);
   void filter_chroma(const Noisy& noisy, std::span<const Plane> out, const VideoDenoiserParameters& p);
+  void forget();
 };
 
 Noisy VideoDenoiser::State::with_noise(std::span<const ConstPlane> luma_planes,
@@ -196,10 +198,12 @@ Noisy VideoDenoiser::State::with_noise(std::span<const ConstPlane> luma_planes,
 // The map of the noise, like each frame's, lasts until the next.
 Noisy VideoDenoiser::State::fuse(const Noisy& frame, std::span<const VideoFrame> ahead,
                                  const VideoDenoiserParameters& p) {
-  const bool with_chroma = p.chroma_sigma > 0 && p.chroma_strength > 0;
+  // An estimate may be 0 in one frame and not in the next: fusion forgets all where its planes change.
+  fused_chroma = p.chroma_sigma > 0 ? p.chroma_sigma : fused_chroma;
+  const bool with_chroma = fused_chroma > 0 && p.chroma_strength > 0;
   TemporalFusionParameters own;
   own.sigma = p.sigma.largest();
-  own.other_sigma = with_chroma ? p.chroma_sigma : own.sigma;
+  own.other_sigma = with_chroma ? fused_chroma : own.sigma;
   own.grain = p.grain;
   own.other_grain = p.chroma_grain;
   own.deviation_scale = p.strength;
@@ -274,7 +278,7 @@ void VideoDenoiser::filter(std::span<const Plane> luma, std::span<const Plane> c
   if (fuses) {
     noisy = s.fuse(noisy, ahead, p);
   } else {
-    s.fusion.reset();
+    s.forget();
   }
   if (filters_luma) {
     s.filter_luma(noisy, luma, is_joint && filters_chroma ? chroma : std::span<const Plane>(), p);
@@ -287,6 +291,11 @@ void VideoDenoiser::filter(std::span<const Plane> luma, std::span<const Plane> c
   }
 }
 
-void VideoDenoiser::reset() { state_->fusion.reset(); }
+void VideoDenoiser::State::forget() {
+  fusion.reset();
+  fused_chroma = 0;
+}
+
+void VideoDenoiser::reset() { state_->forget(); }
 
 }  // namespace nonlocal

@@ -24,7 +24,8 @@ void mix(const ConstPlane& changed, const Plane& plane, int y, int begin, int en
   const auto* from = reinterpret_cast<const Sample*>(changed.row(y));
   auto* to = reinterpret_cast<Sample*>(plane.row(y));
   for (int x = begin; x < end; ++x) {
-    const float w = std::clamp(weight + slope * static_cast<float>(x - begin), 0.0F, 1.0F);
+    const float at = weight + slope * static_cast<float>(x - begin);
+    const float w = at > 0 ? std::min(at, 1.0F) : 0;  // where it is not a number, too
     Sample& sample = to[static_cast<std::ptrdiff_t>(x) * plane.step];
     const auto own = static_cast<float>(sample >> plane.shift);
     const auto other =

@@ -47,7 +47,11 @@ void push_frames(GstAppSrc* source, gsize size) {
     gst_buffer_unmap(buffer, &map);
     GST_BUFFER_PTS(buffer) = count * GST_SECOND / kFramesPerSecond;
     GST_BUFFER_DURATION(buffer) = GST_SECOND / kFramesPerSecond;
-    if (!is_whole) return gst_buffer_unref(buffer), void(gst_app_src_end_of_stream(source));
+    if (!is_whole) {
+      gst_buffer_unref(buffer);
+      gst_app_src_end_of_stream(source);
+      return;
+    }
     if (gst_app_src_push_buffer(source, buffer) != GST_FLOW_OK) return;  // takes the buffer over
   }
 }

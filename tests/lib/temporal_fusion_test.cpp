@@ -359,6 +359,13 @@ TEST(TemporalFusion, RefusesWhatDoesNotFit) {
   fusion.remember(luma.views());  // before any frame: nothing to remember
   fusion.fuse(luma.views(), {}, {});
   EXPECT_THROW(fusion.remember(quarter.views()), InvalidArgument);
+  EXPECT_THROW(fusion.remember({}), InvalidArgument);
+  // Refused whole: the frame before is still there.
+  TemporalFusionParameters p;
+  p.variance = luma.views()[0];
+  EXPECT_THROW(fusion.fuse(quarter.views(), {}, p), InvalidArgument);
+  ASSERT_EQ(fusion.guides().size(), 1U);
+  EXPECT_EQ(fusion.guides()[0].width, luma.width());
 }
 
 // Of the first frame it is sigma everywhere; then it follows the variance.
@@ -498,6 +505,25 @@ TEST(VideoDenoiser, AfterResetACutOrAFrameByItselfThereIsNoTrace) {
     denoiser.filter(frame.views(), {}, p);
     EXPECT_EQ(frame, expected) << how;
   }
+}
+
+// As an estimate says of chroma without noise.
+TEST(VideoDenoiser, LumaDoesNotForgetWhereChromaHasNoNoiseForAFrame) {
+  const Camera camera;
+  const auto last_luma = [&camera](double sigma_of_last_chroma) {
+    VideoDenoiserParameters p;
+    p.sigma = camera.sigma;
+    VideoDenoiser denoiser;
+    Image luma(1, 1, 8, 1);
+    Image chroma(camera.width, camera.height, 8, 2);
+    for (int t = 0; t < 6; ++t) {
+      luma = camera.frame(t);
+      p.chroma_sigma = t == 5 ? sigma_of_last_chroma : 4;
+      denoiser.filter(luma.views(), chroma.views(), p);
+    }
+    return luma;
+  };
+  EXPECT_EQ(last_luma(0), last_luma(4));
 }
 
 // Frames to come halve the noise of the first frame, which has none before it.

@@ -23,12 +23,12 @@ namespace nonlocal {
 struct GradeLookParameters {
   // For filters that know places, how far the sampling may be from the filter: the root mean square of the
   // error at random colours and places, in 8-bit code values, 0.02 to 10; 0.6 are 53 dB. The fastest
-  // sampling that is near enough is taken, else the nearest: 33 colours an axis without places, 33 at 9 x 5, 25
-  // at 17 x 9 or 17 at 33 x 17 places. Filters that do not know places have 33.
-  // A frame needs two samples for each step of the grid, beside and above each other: smaller ones, as of 8 x
-  // 8 or one row, are off by 2 to 50 codes where places matter, and better graded exactly.
+  // sampling that is near enough is taken, else the nearest: 33 colours an axis without places, 33 at 9 x 5,
+  // 25 at 17 x 9 or 17 at 33 x 17 places. Filters that do not know places have 33. A frame needs two samples
+  // for each step of the grid, beside and above each other: smaller ones, as of 8 x 8 or one row, are off by
+  // 2 to 50 codes where places matter, and better graded exactly.
   double tolerance = 0.6;
-  int threads = 0;  // 0: as many as the machine has; the look does not depend on it
+  int threads = 0;  // 0 (as many as the machine has) to 256; the look does not depend on it
 };
 
 // A filter baked for one colour format (its chroma site does not matter) and any bit depth and frame size. It
@@ -56,7 +56,7 @@ class NONLOCAL_API GradeLook {
 
 struct GradeParameters {
   double strength = 1;  // 0 (the frame as it is) to 4; 1: as trained. Neither bakes nor folds anew
-  int threads = 0;      // 0: as many as the machine has; the output does not depend on it
+  int threads = 0;      // 0 (as many as the machine has) to 256; the output does not depend on it
 };
 
 // Runs frames one after another. Working memory is kept: a frame of the size, format and filter or look of

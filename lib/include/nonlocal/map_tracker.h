@@ -1,8 +1,8 @@
 // Maps that a slow model finds now and then follow the frames in between.
 //
-// The model looks at one frame while others go by. Each of those is compared with the frame that the model saw, by
-// block matching on luma of at most 320 samples a side, and the map is moved along. Where a picture no longer
-// resembles the one that was looked at, as after a cut, its map counts for nothing.
+// The model looks at one frame while others go by. Each of those is compared with the frame that the model
+// saw, by block matching on luma of at most 320 samples a side, and the map is moved along. Where a picture
+// no longer resembles the one that was looked at, as after a cut, its map counts for nothing.
 #pragma once
 
 #include <memory>
@@ -17,7 +17,7 @@ namespace nonlocal {
 
 struct MapTrackerParameters {
   double trust = 0.6;  // in a map that was found, beside what those before it said: above 0, to 1
-  int threads = 0;     // 0: as many as the machine has; maps do not depend on it
+  int threads = 0;     // 0 (as many as the machine has) to 256; maps do not depend on it
 };
 
 // Frames come in turn through follow(). To have one looked at: begin(), and found() with what was found on

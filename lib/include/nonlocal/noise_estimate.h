@@ -20,10 +20,9 @@
 //   it, where the frame shows it beyond doubt; sigma is then the root of the mean variance over the frame.
 //
 // - Smooth noise, after scaling, compression or demosaicing: it has lost its high frequencies and in one
-// frame
-//   looks like texture, so that estimate() gives too little, even 0. update() compares successive frames
-//   where they are flattest, and tells it and its grain, but for what stays from frame to frame: what an
-//   encoder has once left of it, and does not touch again.
+//   frame looks like texture, so that estimate() gives too little, even 0. update() compares successive
+//   frames where they are flattest, and tells it and its grain, but for what stays from frame to frame: what
+//   an encoder has once left of it, and does not touch again.
 //
 // - With 8 bits, noise well below one code value drowns in rounding and comes out lower still.
 #pragma once

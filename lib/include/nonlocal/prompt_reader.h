@@ -2,7 +2,7 @@
 // model file make of a prompt, in one step. Slips of words that the model knows are undone before
 // (KnownWords::corrected).
 //
-//   PromptReader reader(find_model("grade"));
+//   PromptReader reader(find_model("grade"));  // of nonlocal/refinement.h
 //   const PromptReading read = reader.read("warm sunset, darker edges");
 //   if (read.filter) grader.run(in, out, format, *read.filter);
 #pragma once

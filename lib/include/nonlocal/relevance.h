@@ -39,7 +39,7 @@ NONLOCAL_API void pool_regions(std::span<const float> weights, const ConstMatrix
 struct TokenMapParameters {
   int columns = 64;  // of cells, 1 to 1024, and at most as many as the frame has
   int rows = 36;
-  int threads = 0;  // 0: as many as the machine has; the maps do not depend on it
+  int threads = 0;  // 0 (as many as the machine has) to 256; the maps do not depend on it
 };
 
 // Where each token of a prompt acts on a frame: for each cell of a coarse grid the token's attention weight
@@ -77,7 +77,7 @@ NONLOCAL_API std::array<double, 3> heat_colour(double value);
 struct HeatMapParameters {
   double most = 1;       // the map's value that is shown as 1; above 0
   double opacity = 0.6;  // 0 (the frame as it is) to 1 (the map alone)
-  int threads = 0;       // 0: as many as the machine has; the output does not depend on it
+  int threads = 0;       // 0 (as many as the machine has) to 256; the output does not depend on it
 };
 
 // Lays `map`, interpolated linearly between the middles of its cells, over a frame: (1 - opacity) frame +
@@ -90,7 +90,7 @@ NONLOCAL_API void blend_heat_map(const ConstMatrix& map, std::span<const ConstPl
 
 struct MaskParameters {
   double most = 1;  // the map's value that is shown as white; above 0
-  int threads = 0;  // 0: as many as the machine has; the output does not depend on it
+  int threads = 0;  // 0 (as many as the machine has) to 256; the output does not depend on it
 };
 
 // Puts `map` in the picture's place: black where it is 0, white where it is `most`, as the format writes
