@@ -28,7 +28,7 @@ AttentionParameters parameters_of(const Op& op, int queries, int keys, const Ten
       .dim = key.channels / op.heads,
       .value_dim = value.channels / op.heads,
       .heads = op.heads,
-      .precision = key.is_wide ? AttentionPrecision::kFloat32 : AttentionPrecision::kAutomatic,
+      .precision = key.is_wide() ? AttentionPrecision::kFloat32 : AttentionPrecision::kAutomatic,
       .threads = 1,
   };
   switch (op.function) {
@@ -47,12 +47,18 @@ AttentionParameters parameters_of(const Op& op, int queries, int keys, const Ten
   return p;
 }
 
-// A tensor's positions, one after another, as attention takes them: as they lie, or as floats beside.
+// A tensor's positions, one after another, as attention takes them: as they lie, or as floats beside. Of
+// bytes there may be what comes out.
 struct Features {
-  Features(const TensorView& from, int count, bool as_they_lie)
-      : view(from), rows(count), is_copied(!as_they_lie && !from.is_wide) {
+  Features(const TensorView& from, int count, bool takes_pairs)
+      : view(from),
+        rows(count),
+        is_copied(from.element == Element::kByte || (from.element == Element::kBfloat16 && !takes_pairs)) {
     if (is_copied) {
       floats.allocate(values(rows));
+    }
+    if (view.quantisation != nullptr) {
+      maps = std::make_unique<ByteMaps>(*view.quantisation, view.pitch);
     }
   }
 
@@ -63,7 +69,7 @@ struct Features {
     if (is_copied) {
       return {floats.data(), rows, view.channels, view.pitch};
     }
-    const int cell = view.is_wide ? 1 : 2;
+    const int cell = view.is_wide() ? 1 : 2;
     return {reinterpret_cast<float*>(view.data), rows, view.channels / cell, view.pitch / cell};
   }
 
@@ -75,7 +81,9 @@ struct Features {
     }
   }
   void narrow(int first, int end) {
-    if (is_copied) {
+    if (maps != nullptr) {
+      round_to_bytes(floats.data() + values(first), end - first, view.pitch, *maps, place(first));
+    } else if (is_copied) {
       store_values(floats.data() + values(first), static_cast<int>(values(end - first)), view, place(first),
                    1);
     }
@@ -89,6 +97,7 @@ struct Features {
   int rows;
   bool is_copied;
   AlignedBuffer<float> floats;
+  std::unique_ptr<ByteMaps> maps;
 };
 
 // Attention, its tensors, and what stands between them.
@@ -103,7 +112,7 @@ struct Bound {
         call(work.call({query.matrix(), key.matrix(), value.matrix()}, is_in_pairs(query), out.matrix(),
                        is_in_pairs(out), bias)) {}
 
-  static bool is_in_pairs(const Features& f) { return !f.view.is_wide && !f.is_copied; }
+  static bool is_in_pairs(const Features& f) { return !f.view.is_wide() && !f.is_copied; }
 
   Work work;
   Features query, key, value, out;
@@ -233,7 +242,7 @@ Step position_step(const Op& op, const StepPlace& place) {
   return {bytes, [&op, place](std::byte* scratch) {
             for (int y = place.part.y0; y < place.part.y1; ++y) {
               for (int x = place.part.x0; x < place.part.x1; ++x) {
-                if (place.out.is_wide) {
+                if (place.out.is_wide()) {
                   attend_position<float>(op, place, x, y, reinterpret_cast<float*>(scratch));
                 } else {
                   attend_position<Bfloat16>(op, place, x, y, reinterpret_cast<float*>(scratch));

@@ -100,9 +100,10 @@ class Fusion {
 
   // The convolution `from` now stands where `to` stood: all that it reads is there by then.
   void move(int from, int to) {
-    const std::string layer = op(to).layer;
-    op(to) = std::exchange(op(from), Op{});
-    op(to).layer = layer;
+    const Op replaced = std::exchange(op(to), std::exchange(op(from), Op{}));
+    op(to).layer = replaced.layer;
+    op(to).low = replaced.low;
+    op(to).high = replaced.high;
     readers_[static_cast<std::size_t>(from)] = 0;
   }
 

@@ -90,7 +90,8 @@ struct Op {
   std::vector<PostOp> posts;                              // kConvolution
   // Convolution [out][in / groups][kernel][kernel] and [out]; norms [channels] both; kPrelu [channels].
   std::vector<float> weight, bias;
-  float epsilon = 0;  // kLayerNorm, kGroupNorm
+  float epsilon = 0;             // kLayerNorm, kGroupNorm
+  std::vector<float> low, high;  // [channels]: what the output's values are, where the file says so
 
   AttentionFunction function = AttentionFunction::kSoftmax;
   AttentionReach reach = AttentionReach::kFrame;

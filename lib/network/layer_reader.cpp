@@ -51,6 +51,10 @@ class Layer {
   void transformer();
   void window_attention();
 
+  // What each channel of the output, or of the part `of` of the layer, is between, where the file says so; 0
+  // is always taken in.
+  void read_range(const std::string& of, Op& op);
+
  private:
   const Op& op(int i) const { return ops_[static_cast<std::size_t>(i)]; }
   int channels(int i) const { return op(i).channels; }
@@ -162,6 +166,21 @@ int Layer::pointwise(int input, const std::string& part, int out, bool has_bias)
   made.bias =
       has_bias ? tensor(part + ".bias", {size(out)}) : std::vector<float>(static_cast<std::size_t>(out));
   return append(std::move(made));
+}
+
+void Layer::read_range(const std::string& of, Op& op) {
+  const std::string name = name_ + "." + of + "range";
+  const auto channels = static_cast<std::size_t>(op.channels);
+  const std::vector<float> values = tensors_.statistics(name, {2, size(op.channels)});
+  for (std::size_t c = 0; c < values.size() / 2; ++c) {
+    if (values[c] > values[channels + c]) {
+      fields_.fail("tensor " + in_quotes(name) +
+                   ": expected the smallest values and then the largest, found " + std::to_string(values[c]) +
+                   " and " + std::to_string(values[channels + c]) + " of channel " + std::to_string(c));
+    }
+    op.low.push_back(std::min(values[c], 0.0F));
+    op.high.push_back(std::max(values[channels + c], 0.0F));
+  }
 }
 
 // In inference: (x - mean) / sqrt(variance + epsilon) weight + bias.
@@ -484,6 +503,7 @@ void Layer::projected_attention(Op made) {
   if (made.reach == AttentionReach::kWindow) {
     add_position_bias(made);
   }
+  read_range("value.", made);  // means of values are among them
   const int out = pointwise(append(std::move(made)), "out", channels(x), has_bias);
   with_residual(out, x, is_residual);
 }
@@ -688,6 +708,14 @@ std::vector<float> Tensors::floats(const std::string& name, const Shape& shape) 
   return values;
 }
 
+std::vector<float> Tensors::statistics(const std::string& name, const Shape& shape) {
+  if (!file_.has(name)) {
+    return {};
+  }
+  read_.insert(name);
+  return file_.floats(name, shape);
+}
+
 void Tensors::finish() const {
   for (const std::string& name : file_.names()) {
     if (!read_.contains(name)) {
@@ -709,6 +737,7 @@ void read_layer(Fields& fields, Tensors& tensors, const std::string& name, const
   }
   Layer layer(fields, tensors, name, inputs, frames, ops);
   reader->second(layer);
+  layer.read_range("", ops.back());
   fields.finish();
 }
 

@@ -62,6 +62,8 @@ class Tensors {
   explicit Tensors(const model::Safetensors& file) : file_(file) {}
 
   std::vector<float> floats(const std::string& name, const model::Shape& shape);
+  // The same, of numbers that are no parameters; none where the file has no such tensor.
+  std::vector<float> statistics(const std::string& name, const model::Shape& shape);
   // The tensor's shape. Throws ModelError if there is none of this name.
   [[nodiscard]] const model::Shape& shape(const std::string& name) const { return file_.shape(name); }
   [[nodiscard]] const std::string& path() const { return file_.path(); }

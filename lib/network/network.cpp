@@ -35,15 +35,26 @@ int checked_threads(int threads) {
   return thread_count(threads);
 }
 
-NetworkPrecision checked_precision(NetworkPrecision precision, bool is_wide) {
-  if (precision == NetworkPrecision::kInt8 || !is_supported(precision)) {
-    throw InvalidArgument(kName + ": expected float32, or bfloat16 where the CPU has it, got " +
+NetworkPrecision checked_precision(NetworkPrecision precision, const network::NetworkModel& model) {
+  if (!is_supported(precision)) {
+    throw InvalidArgument(kName + ": expected a precision that this CPU multiplies in, got " +
                           (precision == NetworkPrecision::kInt8 ? "int8" : "bfloat16"));
+  }
+  if (precision == NetworkPrecision::kInt8 && !model.summary.has_ranges) {
+    throw InvalidArgument(kName +
+                          ": expected a network whose file has the ranges of its layers (\"NAME.range\") for "
+                          "int8, got one without");
   }
   if (precision != NetworkPrecision::kAutomatic) {
     return precision;
   }
-  const bool is_better = !is_wide && is_supported(NetworkPrecision::kBfloat16) && is_bfloat16_faster();
+  if (model.is_wide) {
+    return NetworkPrecision::kFloat32;
+  }
+  if (model.summary.has_ranges && is_supported(NetworkPrecision::kInt8) && !has_tiles()) {
+    return NetworkPrecision::kInt8;
+  }
+  const bool is_better = is_supported(NetworkPrecision::kBfloat16) && is_bfloat16_faster();
   return is_better ? NetworkPrecision::kBfloat16 : NetworkPrecision::kFloat32;
 }
 
@@ -219,7 +230,7 @@ void store_part(const FrameRows& frame, const TensorView& view, const Rect& part
 struct Network::State {
   State(const std::string& path, NetworkPrecision wanted, int most_frames)
       : model(path, most_frames),
-        precision(checked_precision(wanted, model.is_wide)),
+        precision(checked_precision(wanted, model)),
         layouts(network::tensor_layouts(model, precision)),
         weights(network::network_weights(model, layouts)) {}
 

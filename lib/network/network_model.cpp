@@ -445,6 +445,7 @@ NetworkModel::NetworkModel(const std::string& path, int most_frames) {
   summary.multiple = multiple_of(path, ops);
   check_cost(path, *this);
   ops = fuse(std::move(ops), output);
+  summary.has_ranges = std::any_of(ops.begin(), ops.end(), [](const Op& op) { return !op.low.empty(); });
   is_local = std::none_of(ops.begin(), ops.end(), [](const Op& op) { return op.is_global(); });
 }
 

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <string>
 
+#include "core/cpu_features.h"
 #include "core/rounding.h"
 #include "core/workers.h"
 #include "network/convolution.h"
@@ -49,7 +50,7 @@ void widen_output(const NetworkModel& model, std::vector<TensorLayout>& layouts)
       std::all_of(path.begin() + 1, path.end(), [&](std::size_t i) { return readers[i] == 1; });
   if (first.kind == OpKind::kConvolution && !first.has_sum() && is_own && readers[path[0]] == 0) {
     for (const std::size_t i : path) {
-      layouts[i].is_wide = true;
+      layouts[i].element = Element::kFloat32;
     }
   }
 }
@@ -99,12 +100,29 @@ class Arena {
   std::size_t size_ = 0;
 };
 
+// What is no byte.
+Element floating_element(NetworkPrecision precision) {
+  if (precision == NetworkPrecision::kInt8) {
+    const bool is_better = is_supported(NetworkPrecision::kBfloat16) && is_bfloat16_faster();
+    return is_better ? Element::kBfloat16 : Element::kFloat32;
+  }
+  return precision == NetworkPrecision::kFloat32 ? Element::kFloat32 : Element::kBfloat16;
+}
+
+// Channels that products take at once.
+int together(Element element) {
+  return element == Element::kFloat32 ? 1 : element == Element::kBfloat16 ? 2 : 4;
+}
+
 }  // namespace
 
 std::vector<TensorLayout> tensor_layouts(const NetworkModel& model, NetworkPrecision precision) {
   std::vector<TensorLayout> layouts;
-  const bool is_wide = precision == NetworkPrecision::kFloat32;
-  // Products of bfloat16 take two channels at once. What is only rearranged needs none to fill up.
+  const Element other = floating_element(precision);
+  const Quantisations bytes =
+      precision == NetworkPrecision::kInt8 ? quantise(model) : Quantisations(model.ops.size());
+  // Products of bfloat16 take two channels at once, those of bytes four. What is only rearranged needs none
+  // to fill up.
   std::vector<bool> is_plain(model.ops.size());
   for (std::size_t i = 0; i < model.ops.size(); ++i) {
     is_plain[i] = model.ops[i].kind == OpKind::kInput || is_rearranged(model.ops[i].kind);
@@ -117,11 +135,10 @@ std::vector<TensorLayout> tensor_layouts(const NetworkModel& model, NetworkPreci
   }
   for (std::size_t i = 0; i < model.ops.size(); ++i) {
     const int channels = model.ops[i].channels;
-    layouts.push_back({is_wide || is_plain[i] ? channels : round_up(channels, 2), is_wide});
+    const Element element = bytes[i] != nullptr ? Element::kByte : other;
+    layouts.push_back({is_plain[i] ? channels : round_up(channels, together(element)), element, bytes[i]});
   }
-  if (!is_wide) {
-    widen_output(model, layouts);
-  }
+  widen_output(model, layouts);
   return layouts;
 }
 
@@ -131,8 +148,19 @@ NetworkWeights network_weights(const NetworkModel& model, const std::vector<Tens
     const Op& op = model.ops[i];
     if (op.kind == OpKind::kConvolution) {
       const auto in = static_cast<std::size_t>(op.inputs[0]);
-      weights[i] = std::make_unique<ConvolutionWeights>(op, model.ops[in].channels, layouts[in].pitch,
-                                                        layouts[i].pitch);
+      const auto make = [&](const Op& as, const std::vector<float>& scale) {
+        weights[i] = std::make_unique<ConvolutionWeights>(as, model.ops[in].channels, layouts[in].pitch,
+                                                          layouts[i].pitch, scale);
+      };
+      if (layouts[in].quantisation == nullptr) {
+        make(op, {});
+        continue;
+      }
+      ByteWeights bytes = byte_weights(op, *layouts[in].quantisation, layouts[i].quantisation.get());
+      Op quantised = op;
+      quantised.weight = std::move(bytes.weight);
+      quantised.bias = std::move(bytes.bias);
+      make(quantised, bytes.scale);
     }
   }
   return weights;
@@ -195,8 +223,14 @@ std::vector<int> Plan::kind_key(const Rect& tile, const std::vector<Rect>& parts
 }
 
 TensorView Plan::view(std::size_t op, const Rect& part, std::byte* data) const {
-  return {
-      data, part, model_.ops[op].channels, layouts_[op].pitch, layouts_[op].is_wide, model_.ops[op].frames};
+  const TensorLayout& layout = layouts_[op];
+  return {data,
+          part,
+          model_.ops[op].channels,
+          layout.pitch,
+          layout.element,
+          model_.ops[op].frames,
+          layout.quantisation.get()};
 }
 
 double Plan::tile_operations(const std::vector<Rect>& parts) const {
@@ -334,7 +368,7 @@ void Plan::place_tensors(Geometry& geometry) const {
     const auto other = op.has_sum() ? static_cast<std::size_t>(op.inputs[1]) : 0;
     if (op.has_sum() && last[other] == i && op.inputs[0] != op.inputs[1] &&
         geometry.parts[other] == geometry.parts[i] && layouts_[other].pitch == layouts_[i].pitch &&
-        layouts_[other].is_wide == layouts_[i].is_wide && model_.ops[other].kind != OpKind::kHistory) {
+        layouts_[other].element == layouts_[i].element && model_.ops[other].kind != OpKind::kHistory) {
       geometry.offsets[i] = geometry.offsets[other];
       geometry.is_sum_there[i] = true;
       arena.keep(geometry.offsets[i], last[i]);

@@ -19,9 +19,11 @@ namespace nonlocal::network {
 // What lies in memory of each operation's output, whatever the frame's size.
 struct TensorLayout {
   int pitch;
-  bool is_wide;
+  Element element;
+  std::shared_ptr<const Quantisation> quantisation;  // of bytes
 };
 
+// Of kInt8: bytes where the file's ranges allow it, else bfloat16 where the CPU is faster in it, or floats.
 std::vector<TensorLayout> tensor_layouts(const NetworkModel& model, NetworkPrecision precision);
 
 // One for each operation; null where it is no convolution.

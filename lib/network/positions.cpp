@@ -154,7 +154,8 @@ HWY_INLINE void copy_rows(const Value* from, int step, int r, int count, Value* 
 // Blocks of 2 x 2 samples of many channels: four neighbours are one channel of the four samples.
 template <typename Value>
 HWY_INLINE void shuffle_pairs(const Op& op, const StepPlace& place) {
-  using Bits = std::conditional_t<sizeof(Value) == 2, std::uint16_t, std::uint32_t>;
+  using Wide = std::conditional_t<sizeof(Value) == 2, std::uint16_t, std::uint32_t>;
+  using Bits = std::conditional_t<sizeof(Value) == 1, std::uint8_t, Wide>;
   const hn::CappedTag<Bits, 16 / sizeof(Bits)> d;
   const int lanes = static_cast<int>(hn::Lanes(d));
   const Rect& part = place.part;
@@ -336,20 +337,112 @@ HWY_INLINE void load_values(const std::byte* in, int step, int count, float* out
   }
 }
 
+HWY_INLINE std::uint8_t byte_of(float value) {
+  return static_cast<std::uint8_t>(std::clamp(value, 0.0F, 255.0F) + 0.5F);
+}
+
+// sum(i) of `count` values whose channels are those of the maps, again and again, as bytes. `sum` takes a
+// vector's first value and its channel.
+template <typename Sum, typename SumOne>
+HWY_INLINE void each_byte(int count, int pitch, const Sum& sum, const SumOne& sum_one, std::byte* out) {
+  const hn::ScalableTag<float> d;
+  const hn::Rebind<std::int32_t, decltype(d)> whole;
+  const hn::Rebind<std::uint8_t, decltype(d)> narrow;
+  const int lanes = static_cast<int>(hn::Lanes(d));
+  auto* to = reinterpret_cast<std::uint8_t*>(out);
+  if (pitch % lanes != 0) {
+    for (int i = 0; i < count; ++i) {
+      to[i] = byte_of(sum_one(i, i % pitch));
+    }
+    return;
+  }
+  const auto most = hn::Set(d, 255.0F);
+  const auto half = hn::Set(d, 0.5F);
+  for (int i = 0; i < count; i += pitch) {
+    for (int c = 0; c < pitch; c += lanes) {
+      const auto clamped = hn::Min(hn::Max(sum(i + c, c), hn::Zero(d)), most);
+      hn::StoreU(hn::DemoteTo(narrow, hn::ConvertTo(whole, hn::Add(clamped, half))), narrow, to + i + c);
+    }
+  }
+}
+
+void add_bytes(const StepPlace& place, const ByteMaps& maps) {
+  const hn::ScalableTag<float> d;
+  const hn::Rebind<std::int32_t, decltype(d)> whole;
+  const hn::Rebind<std::uint8_t, decltype(d)> narrow;
+  const auto load = [=](const std::uint8_t* from)
+                        HWY_ATTR { return hn::ConvertTo(d, hn::PromoteTo(whole, hn::LoadU(narrow, from))); };
+  const float* f = maps.factor[0].data();
+  const float* g = maps.factor[1].data();
+  const float* offset = maps.offset.data();
+  const int count = place.part.width() * place.out.pitch;
+  for (int y = place.part.y0; y < place.part.y1; ++y) {
+    const auto* a = values<std::uint8_t>(place.inputs[0], place.part.x0, y);
+    const auto* b = values<std::uint8_t>(place.inputs[1], place.part.x0, y);
+    each_byte(
+        count, place.out.pitch,
+        [=](int i, int c) HWY_ATTR {
+          const auto second = hn::MulAdd(load(b + i), hn::LoadU(d, g + c), hn::LoadU(d, offset + c));
+          return hn::MulAdd(load(a + i), hn::LoadU(d, f + c), second);
+        },
+        [=](int i, int c) HWY_ATTR { return a[i] * f[c] + (b[i] * g[c] + offset[c]); },
+        place.out.at(place.part.x0, y));
+  }
+}
+
+void round_to_bytes(const float* in, int positions, int pitch, const ByteMaps& maps, std::byte* out) {
+  const hn::ScalableTag<float> d;
+  const float* f = maps.factor[0].data();
+  const float* offset = maps.offset.data();
+  each_byte(
+      positions * pitch, pitch,
+      [=](int i, int c) HWY_ATTR {
+        return hn::MulAdd(hn::LoadU(d, in + i), hn::LoadU(d, f + c), hn::LoadU(d, offset + c));
+      },
+      [=](int i, int c) HWY_ATTR { return in[i] * f[c] + offset[c]; }, out);
+}
+
+HWY_INLINE void store_bytes(const float* in, int count, const Quantisation& like, std::byte* out, int step) {
+  const float factor = 1 / like.scale[0];
+  const float zero = like.zero;
+  auto* to = reinterpret_cast<std::uint8_t*>(out);
+  for (int i = 0; i < count; ++i) {
+    to[static_cast<std::ptrdiff_t>(i) * step] = byte_of(in[i] * factor + zero);
+  }
+}
+
+HWY_INLINE void rearrange_bytes(const Op& op, const StepPlace& place) {
+  op.kind == OpKind::kShuffle ? shuffle<std::uint8_t>(op, place) : unshuffle<std::uint8_t>(op, place);
+}
+
 void calculate_any(const Op& op, const StepPlace& place, const float* condition) {
-  place.out.is_wide ? calculate<float>(op, place, condition) : calculate<Bfloat16>(op, place, condition);
+  switch (place.out.element) {
+    case Element::kFloat32:
+      return calculate<float>(op, place, condition);
+    case Element::kBfloat16:
+      return calculate<Bfloat16>(op, place, condition);
+    case Element::kByte:
+      return rearrange_bytes(op, place);
+  }
 }
 void sum_any(const TensorView& in, const Rect& part, double* sums) {
-  in.is_wide ? sum_channels<float>(in, part, sums) : sum_channels<Bfloat16>(in, part, sums);
+  in.is_wide() ? sum_channels<float>(in, part, sums) : sum_channels<Bfloat16>(in, part, sums);
 }
 void map_any(const StepPlace& place, const ChannelMaps& maps) {
-  place.out.is_wide ? map_channels<float>(place, maps) : map_channels<Bfloat16>(place, maps);
+  place.out.is_wide() ? map_channels<float>(place, maps) : map_channels<Bfloat16>(place, maps);
 }
-void store_any(const float* in, int count, bool is_wide, std::byte* out, int step) {
-  is_wide ? store_values<float>(in, count, out, step) : store_values<Bfloat16>(in, count, out, step);
+void store_any(const float* in, int count, const TensorView& like, std::byte* out, int step) {
+  switch (like.element) {
+    case Element::kFloat32:
+      return store_values<float>(in, count, out, step);
+    case Element::kBfloat16:
+      return store_values<Bfloat16>(in, count, out, step);
+    case Element::kByte:
+      return store_bytes(in, count, *like.quantisation, out, step);
+  }
 }
-void load_any(bool is_wide, const std::byte* in, int step, int count, float* out) {
-  is_wide ? load_values<float>(in, step, count, out) : load_values<Bfloat16>(in, step, count, out);
+void load_any(const TensorView& like, const std::byte* in, int step, int count, float* out) {
+  like.is_wide() ? load_values<float>(in, step, count, out) : load_values<Bfloat16>(in, step, count, out);
 }
 
 }  // namespace nonlocal::network::HWY_NAMESPACE
@@ -361,6 +454,8 @@ namespace nonlocal::network {
 HWY_EXPORT(calculate_any);
 HWY_EXPORT(sum_any);
 HWY_EXPORT(map_any);
+HWY_EXPORT(add_bytes);
+HWY_EXPORT(round_to_bytes);
 HWY_EXPORT(store_any);
 HWY_EXPORT(load_any);
 
@@ -373,11 +468,31 @@ void sum_channels(const TensorView& in, const Rect& part, double* sums) {
 void map_channels(const StepPlace& place, const ChannelMaps& maps) {
   HWY_DYNAMIC_DISPATCH(map_any)(place, maps);
 }
+ByteMaps::ByteMaps(const std::vector<const Quantisation*>& in, const Quantisation& out, int pitch)
+    : offset(static_cast<std::size_t>(pitch), out.zero) {
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    factor[i].resize(static_cast<std::size_t>(pitch));
+    for (std::size_t c = 0; c < out.scale.size(); ++c) {
+      factor[i][c] = in[i]->scale[c] / out.scale[c];
+      offset[c] -= factor[i][c] * in[i]->zero;
+    }
+  }
+}
+ByteMaps::ByteMaps(const Quantisation& out, int pitch) : offset(static_cast<std::size_t>(pitch), out.zero) {
+  factor[0].resize(static_cast<std::size_t>(pitch));
+  for (std::size_t c = 0; c < out.scale.size(); ++c) {
+    factor[0][c] = 1 / out.scale[c];
+  }
+}
+void add_bytes(const StepPlace& place, const ByteMaps& maps) { HWY_DYNAMIC_DISPATCH(add_bytes)(place, maps); }
+void round_to_bytes(const float* in, int positions, int pitch, const ByteMaps& maps, std::byte* out) {
+  HWY_DYNAMIC_DISPATCH(round_to_bytes)(in, positions, pitch, maps, out);
+}
 void store_values(const float* in, int count, const TensorView& like, std::byte* out, int step) {
-  HWY_DYNAMIC_DISPATCH(store_any)(in, count, like.is_wide, out, step);
+  HWY_DYNAMIC_DISPATCH(store_any)(in, count, like, out, step);
 }
 void load_values(const TensorView& like, const std::byte* in, int step, int count, float* out) {
-  HWY_DYNAMIC_DISPATCH(load_any)(like.is_wide, in, step, count, out);
+  HWY_DYNAMIC_DISPATCH(load_any)(like, in, step, count, out);
 }
 
 }  // namespace nonlocal::network

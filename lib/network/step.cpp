@@ -22,7 +22,18 @@ using Type = memory::data_type;
 
 constexpr std::size_t kAlignment = 64;
 
-Type type_of(const TensorView& view) { return view.is_wide ? Type::f32 : Type::bf16; }
+Type type_of(const TensorView& view) {
+  switch (view.element) {
+    case Element::kBfloat16:
+      return Type::bf16;
+    case Element::kByte:
+      return Type::u8;
+    default:
+      return Type::f32;
+  }
+}
+
+Type weight_type(const TensorView& in) { return in.element == Element::kByte ? Type::s8 : type_of(in); }
 
 // A primitive with its memory; what it reads may be told anew at each run.
 struct Bound {
@@ -122,6 +133,33 @@ int step_pixels(const Op& op, const StepPlace& place) {
   return may ? pixels_at_once(op.channels, place.part.width()) : 1;
 }
 
+// What a convolution does with its sums, and what bytes stand for.
+dnnl::primitive_attr convolution_attributes(const Op& op, const ConvolutionWeights& weights,
+                                            const StepPlace& place) {
+  const Quantisation* in = place.inputs[0].quantisation;
+  const Quantisation* out = place.out.quantisation;
+  dnnl::primitive_attr attributes = user_scratch();
+  dnnl::post_ops posts;
+  for (const PostOp& post : op.posts) {
+    if (post.is_sum && out != nullptr) {
+      posts.append_sum(1, out->whole_zero(), Type::u8);
+    } else if (post.is_sum) {
+      posts.append_sum();
+    } else {
+      append(posts, post.activation);
+    }
+  }
+  attributes.set_post_ops(posts);
+  if (in != nullptr) {
+    attributes.set_output_scales(1 << 1, weights.scale());
+    attributes.set_zero_points(DNNL_ARG_SRC, 0, {in->whole_zero()});
+  }
+  if (out != nullptr) {
+    attributes.set_zero_points(DNNL_ARG_DST, 0, {out->whole_zero()});
+  }
+  return attributes;
+}
+
 // A primitive from the first input to the output.
 Step primitive_step(const DenseInput& in, const std::shared_ptr<Bound>& bound, std::size_t scratch_bytes) {
   // Arguments 0 and 1 are the input and the scratch.
@@ -173,6 +211,16 @@ Step activation_step(const Op& op, const StepPlace& place) {
   return primitive_step(in, bound, description.scratchpad_desc().get_size());
 }
 
+Step byte_sum_step(const StepPlace& place) {
+  const auto maps = std::make_shared<ByteMaps>(
+      std::vector<const Quantisation*>{place.inputs[0].quantisation, place.inputs[1].quantisation},
+      *place.out.quantisation, place.out.pitch);
+  return {0, [place, maps](std::byte*) {
+            add_bytes(place, *maps);
+            return true;
+          }};
+}
+
 // Each channel's sum, and its sum of squares, of each part of the plane.
 using ChannelSums = std::vector<double>;
 
@@ -215,7 +263,12 @@ void copy_part(const TensorView& from, const Rect& part, std::byte* to) {
 
 // Channels that fill up have weights of zero. Groups that do not meet whole channels that way, those of each
 // channel excepted, become one group with zeros between them.
-ConvolutionWeights::ConvolutionWeights(const Op& op, int in_channels, int in_pitch, int out_pitch) {
+ConvolutionWeights::ConvolutionWeights(const Op& op, int in_channels, int in_pitch, int out_pitch,
+                                       const std::vector<float>& scale)
+    : scale_(scale) {
+  if (!scale_.empty()) {
+    scale_.resize(static_cast<std::size_t>(out_pitch), 1.0F);
+  }
   const int in_each = in_channels / op.groups;
   const int out_each = op.channels / op.groups;
   const bool is_depthwise = op.groups == in_channels && op.groups == op.channels && op.groups > 1;
@@ -247,7 +300,8 @@ ConvolutionWeights::ConvolutionWeights(const Op& op, int in_channels, int in_pit
   std::copy(op.bias.begin(), op.bias.end(), bias);
 }
 
-ConvolutionWeights::ConvolutionWeights(const ConvolutionWeights& each, int pixels) : dims_(each.dims_) {
+ConvolutionWeights::ConvolutionWeights(const ConvolutionWeights& each, int pixels)
+    : dims_(each.dims_), scale_(repeated(each.scale_, pixels)) {
   const auto* weight = static_cast<const float*>(each.plain_.get_data_handle());
   const auto* bias = static_cast<const float*>(each.bias_.get_data_handle());
   const int out = static_cast<int>(dims_[0]);
@@ -306,23 +360,13 @@ Step convolution_step(const Op& op, ConvolutionWeights& all_weights, const StepP
   ConvolutionWeights& weights = all_weights.of_pixels(at_once);
   const DenseInput in(place.inputs[0], needed_of(op, 0, place));
   const Padding padding(op, in.part, place.part);
-  dnnl::post_ops posts;
-  for (const PostOp& post : op.posts) {
-    if (post.is_sum) {
-      posts.append_sum();
-    } else {
-      append(posts, post.activation);
-    }
-  }
-  dnnl::primitive_attr attributes = user_scratch();
-  attributes.set_post_ops(posts);
   const dnnl::convolution_forward::primitive_desc description(
       {dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct,
-       plane(place.inputs[0], in.part), memory::desc(weights.dims(), type_of(place.inputs[0]), Tag::any),
+       plane(place.inputs[0], in.part), memory::desc(weights.dims(), weight_type(place.inputs[0]), Tag::any),
        weights.bias().get_desc(), plane(place.out, place.part, at_once), Dims{op.stride, op.stride * at_once},
        Dims{op.dilation - 1, op.dilation - 1}, Dims{padding.top, padding.left},
        Dims{padding.bottom, padding.right}},
-      attributes, cpu());
+      convolution_attributes(op, weights, place), cpu());
   std::byte* out = place.out.at(place.part.x0, place.part.y0);
   const auto bound = std::make_shared<Bound>(
       dnnl::convolution_forward(description),
@@ -349,6 +393,11 @@ Step simple_step(const Op& op, const StepPlace& place, const float* condition) {
       return pool_step(op, place);
     case OpKind::kActivation:
       return activation_step(op, place);
+    case OpKind::kAdd:
+      if (place.out.element == Element::kByte) {
+        return byte_sum_step(place);
+      }
+      [[fallthrough]];
     default:
       return {0, [&op, place, condition](std::byte*) {
                 calculate_positions(op, place, condition);

@@ -9,20 +9,27 @@
 #include <vector>
 
 #include "network/graph.h"
+#include "network/quantisation.h"
 
 namespace nonlocal::network {
 
+enum class Element { kFloat32, kBfloat16, kByte };
+
 // Where the values of a tensor lie: rows of positions, the channels of each side by side. `pitch` of them lie
-// there, those beyond `channels` of them zero. Floats where it is wide, else bfloat16.
+// there, those beyond `channels` of them zero, or in bytes anything.
 struct TensorView {
   std::byte* data = nullptr;
   Rect rect{};  // the part of the plane that is stored
   int channels = 0;
   int pitch = 0;
-  bool is_wide = true;
-  int frames = 1;  // stored one after another
+  Element element = Element::kFloat32;
+  int frames = 1;                              // stored one after another
+  const Quantisation* quantisation = nullptr;  // of bytes
 
-  [[nodiscard]] int value_bytes() const { return is_wide ? 4 : 2; }
+  [[nodiscard]] bool is_wide() const { return element == Element::kFloat32; }
+  [[nodiscard]] int value_bytes() const {
+    return element == Element::kFloat32 ? 4 : element == Element::kBfloat16 ? 2 : 1;
+  }
   [[nodiscard]] std::size_t position_bytes() const { return static_cast<std::size_t>(pitch) * value_bytes(); }
   [[nodiscard]] std::size_t row_bytes() const { return position_bytes() * rect.width(); }
   [[nodiscard]] std::size_t frame_bytes() const { return row_bytes() * rect.height(); }
@@ -43,14 +50,18 @@ using Stage = std::vector<Step>;
 
 struct TileWeights;  // tile_convolution.h
 
-// A convolution's weights as the file has them and, for each order that oneDNN prefers, in that order.
+// A convolution's weights as the file has them, or as bytes are multiplied by them, and in each order that
+// oneDNN prefers.
 class ConvolutionWeights {
  public:
-  // For inputs and outputs of so many channels side by side, those that fill up included.
-  ConvolutionWeights(const Op& op, int in_channels, int in_pitch, int out_pitch);
+  // For inputs and outputs of so many channels side by side, those that fill up included; for bytes with the
+  // output's `scale`, else none.
+  ConvolutionWeights(const Op& op, int in_channels, int in_pitch, int out_pitch,
+                     const std::vector<float>& scale = {});
 
   [[nodiscard]] const dnnl::memory::dims& dims() const { return dims_; }
   [[nodiscard]] const dnnl::memory& bias() const { return bias_; }
+  [[nodiscard]] const std::vector<float>& scale() const { return scale_; }
   dnnl::memory in_order(const dnnl::memory::desc& wanted);
   // Of so many pixels at once (see side_by_side.h), of one group. Always as many as at first.
   ConvolutionWeights& of_pixels(int pixels);
@@ -62,6 +73,7 @@ class ConvolutionWeights {
   dnnl::memory::dims dims_;
   dnnl::memory plain_;
   dnnl::memory bias_;
+  std::vector<float> scale_;
   std::vector<dnnl::memory> reordered_;
   std::shared_ptr<const TileWeights> in_tiles_;
   std::unique_ptr<ConvolutionWeights> of_pixels_;

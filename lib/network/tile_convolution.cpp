@@ -71,9 +71,9 @@ class TileConvolution {
 
   void run() {
     if (job_.adds) {
-      job_.out.is_wide ? run_as<true, true>() : run_as<true, false>();
+      job_.out.is_wide() ? run_as<true, true>() : run_as<true, false>();
     } else {
-      job_.out.is_wide ? run_as<false, true>() : run_as<false, false>();
+      job_.out.is_wide() ? run_as<false, true>() : run_as<false, false>();
     }
   }
 
@@ -335,8 +335,9 @@ int TileWeights::cell_value(int value) const {
 
 bool is_tile_convolution(const Op& op, const StepPlace& place) {
   const auto is_known = [](const PostOp& post) { return post.is_sum || is_clip(post.activation); };
-  return has_tiles() && !place.inputs[0].is_wide && op.groups == 1 && (op.dilation == 1 || op.kernel == 1) &&
-         op.kernel <= kMostKernel && op.kernel * place.inputs[0].pitch % 2 == 0 && op.posts.size() <= 2 &&
+  return has_tiles() && place.inputs[0].element == Element::kBfloat16 && op.groups == 1 &&
+         (op.dilation == 1 || op.kernel == 1) && op.kernel <= kMostKernel &&
+         op.kernel * place.inputs[0].pitch % 2 == 0 && op.posts.size() <= 2 &&
          std::all_of(op.posts.begin(), op.posts.end(), is_known) &&
          (op.posts.size() < 2 || op.posts[0].is_sum != op.posts[1].is_sum);
 }

@@ -85,11 +85,24 @@ struct Candidate {
   double cores = 1e9;
 };
 
+const char* name_of(NetworkPrecision precision) {
+  switch (precision) {
+    case NetworkPrecision::kBfloat16:
+      return "bf16";
+    case NetworkPrecision::kInt8:
+      return "int8";
+    default:
+      return "f32";
+  }
+}
+
 void measure(const std::string& file, int width, int height) {
   std::vector<Candidate> all;
-  for (const NetworkPrecision precision : {NetworkPrecision::kFloat32, NetworkPrecision::kBfloat16}) {
+  const bool has_ranges = summarise_model(file).has_ranges;
+  for (const NetworkPrecision precision :
+       {NetworkPrecision::kFloat32, NetworkPrecision::kBfloat16, NetworkPrecision::kInt8}) {
     for (const int threads : {1, 2}) {
-      if (is_supported(precision)) {
+      if (is_supported(precision) && (has_ranges || precision != NetworkPrecision::kInt8)) {
         all.emplace_back(file, precision, threads, width, height);
       }
     }
@@ -109,8 +122,8 @@ void measure(const std::string& file, int width, int height) {
               operations * 1e-9);
   for (const Candidate& c : all) {
     std::printf("%-5s %d thread%s %8.2f ms, %8.2f ms of cores, %5.0f GFLOP/s a core; made ready in %.0f ms\n",
-                c.network.precision() == NetworkPrecision::kBfloat16 ? "bf16" : "f32", c.threads,
-                c.threads == 1 ? " " : "s", c.clock, c.cores, operations * 1e-6 / c.cores, c.ready);
+                name_of(c.network.precision()), c.threads, c.threads == 1 ? " " : "s", c.clock, c.cores,
+                operations * 1e-6 / c.cores, c.ready);
   }
 }
 

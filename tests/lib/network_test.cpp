@@ -17,6 +17,7 @@
 #include <new>
 #include <random>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "float_planes.h"
@@ -128,6 +129,9 @@ struct Fixture {
     }
     expected_shape = file.shape(name + ".expected");
     expected = file.floats(name + ".expected", expected_shape);
+    if (file.has(name + ".rounded")) {
+      rounded = file.floats(name + ".rounded", expected_shape);
+    }
     if (file.has(name + ".condition")) {
       parameters.condition = file.floats(name + ".condition", {1})[0];
     }
@@ -136,6 +140,7 @@ struct Fixture {
   std::vector<Floats> frames;
   model::Shape expected_shape;
   std::vector<float> expected;
+  std::vector<float> rounded;  // in 8 bits, of those whose files tell ranges
   NetworkParameters parameters;
 };
 
@@ -184,6 +189,33 @@ TEST_P(NetworkParity, Bfloat16IsNearPyTorchs) {
   expect_near(NetworkPrecision::kBfloat16, 8e-2, 2e-2);
 }
 
+std::vector<float> difference(const std::vector<float>& a, const std::vector<float>& b) {
+  std::vector<float> all(a.size());
+  std::transform(a.begin(), a.end(), b.begin(), all.begin(), std::minus<>());
+  return all;
+}
+
+// PyTorch rounds what lies between layers, and the weights, in floating point: with VNNI alone its very
+// values (see Network.OnCpu). What is not of bytes is bfloat16 where the CPU has that.
+TEST_P(NetworkParity, Int8IsWhatPyTorchRounds) {
+  Fixture data(GetParam());
+  if (!is_supported(NetworkPrecision::kInt8) || data.rounded.empty()) {
+    GTEST_SKIP() << "no ranges in the file, or no VNNI";
+  }
+  for (const std::string& isa : instruction_sets()) {
+    const testing::ForcedInstructionSet forced(isa);
+    if (!is_supported(NetworkPrecision::kInt8)) {
+      continue;
+    }
+    Network network(fixture(GetParam()), NetworkPrecision::kInt8);
+    const std::vector<float> out = run(network, data.frames.back()).values;
+    const double lost = root_mean_square(difference(data.rounded, data.expected));
+    const double most = is_supported(NetworkPrecision::kBfloat16) ? 0.6 * lost : 1e-6;
+    EXPECT_LT(root_mean_square(difference(out, data.rounded)), most) << isa;
+    EXPECT_GT(lost, 1e-3);
+  }
+}
+
 // A frame of any size: waves and noise, within the network's range.
 Floats some_frame(int channels, int width, int height, unsigned seed = 1) {
   std::mt19937 random(seed);
@@ -200,10 +232,16 @@ bool is_same(const Floats& a, const Floats& b) {
          std::memcmp(a.values.data(), b.values.data(), a.values.size() * sizeof(float)) == 0;
 }
 
-std::vector<NetworkPrecision> precisions() {
-  return is_supported(NetworkPrecision::kBfloat16)
-             ? std::vector{NetworkPrecision::kFloat32, NetworkPrecision::kBfloat16}
-             : std::vector{NetworkPrecision::kFloat32};
+// Those that the CPU and the file have.
+std::vector<NetworkPrecision> precisions(const std::string& path) {
+  std::vector<NetworkPrecision> all = {NetworkPrecision::kFloat32};
+  if (is_supported(NetworkPrecision::kBfloat16)) {
+    all.push_back(NetworkPrecision::kBfloat16);
+  }
+  if (is_supported(NetworkPrecision::kInt8) && summarise_model(path).has_ranges) {
+    all.push_back(NetworkPrecision::kInt8);
+  }
+  return all;
 }
 
 class NetworkFixtures : public ::testing::TestWithParam<std::string> {};
@@ -228,7 +266,7 @@ TEST_P(LocalFixtures, TilesAreWhole) {
   const auto up = [&](int side) {
     return (side + summary.multiple - 1) / summary.multiple * summary.multiple;
   };
-  for (const NetworkPrecision precision : precisions()) {
+  for (const NetworkPrecision precision : precisions(fixture(GetParam()))) {
     Network network(fixture(GetParam()), precision);
     Floats frame = some_frame(network.input_channels(), 97, 74);
     NetworkAccess::set_tile(network, up(97), up(74));
@@ -244,7 +282,7 @@ TEST_P(LocalFixtures, TilesAreWhole) {
 }
 
 TEST_P(NetworkFixtures, ThreadsGiveTheSameBytes) {
-  for (const NetworkPrecision precision : precisions()) {
+  for (const NetworkPrecision precision : precisions(fixture(GetParam()))) {
     Network network(fixture(GetParam()), precision);
     std::vector<Floats> frames;
     for (unsigned i = 0; i < 3; ++i) {
@@ -289,7 +327,7 @@ TEST_P(NetworkFixtures, TilesGiveWhatPrimitivesGive) {
 }
 
 TEST_P(NetworkFixtures, EverySizeRuns) {
-  for (const NetworkPrecision precision : precisions()) {
+  for (const NetworkPrecision precision : precisions(fixture(GetParam()))) {
     Network network(fixture(GetParam()), precision);
     for (const auto& [width, height] :
          std::vector<std::pair<int, int>>{{1, 1}, {2, 1}, {1, 5}, {3, 2}, {17, 9}}) {
@@ -306,7 +344,7 @@ TEST_P(NetworkFixtures, EverySizeRuns) {
 
 // The first frame makes primitives and memory, the others none.
 TEST_P(NetworkFixtures, FramesAllocateNothing) {
-  for (const NetworkPrecision precision : precisions()) {
+  for (const NetworkPrecision precision : precisions(fixture(GetParam()))) {
     Network network(fixture(GetParam()), precision);
     Floats frame = some_frame(network.input_channels(), 61, 47);
     Floats out(network.output_channels(), network.output_size(61), network.output_size(47));
@@ -460,27 +498,29 @@ TEST_F(NetworkFile, CutAnywhereIsRefused) {
 
 // It is refused, or it is a network, with other weights or fields: then it runs, whatever comes out.
 TEST_F(NetworkFile, FlippedBitsAreRefusedOrRun) {
-  const std::vector<char> whole = bytes_of(fixture("embedded_gaussian_norm"));
-  const std::size_t header =
-      8 + static_cast<unsigned char>(whole[0]) + 256U * static_cast<unsigned char>(whole[1]);
-  std::mt19937 random(1);
-  int refused = 0;
-  for (int i = 0; i < 1000; ++i) {
-    std::vector<char> flipped = whole;
-    // Most of them where the header is.
-    const std::size_t at = random() % (i % 4 == 0 ? whole.size() : header);
-    flipped[at] = static_cast<char>(flipped[at] ^ (1 << random() % 8));
-    write(flipped);
-    try {
-      Network network(path(), NetworkPrecision::kFloat32);
-      Floats frame = some_frame(network.input_channels(), 12, 9);
-      run(network, frame, {.condition = {}, .threads = 1});
-    } catch (const ModelError&) {
-      ++refused;
+  for (const char* name : {"embedded_gaussian_norm", "restorer"}) {
+    const std::vector<char> whole = bytes_of(fixture(name));
+    const std::size_t header =
+        8 + static_cast<unsigned char>(whole[0]) + 256U * static_cast<unsigned char>(whole[1]);
+    std::mt19937 random(1);
+    int refused = 0;
+    for (int i = 0; i < 1000; ++i) {
+      std::vector<char> flipped = whole;
+      // Most of them where the header is.
+      const std::size_t at = random() % (i % 4 == 0 ? whole.size() : header);
+      flipped[at] = static_cast<char>(flipped[at] ^ (1 << random() % 8));
+      write(flipped);
+      try {
+        Network network(path(), precisions(path()).back());
+        Floats frame = some_frame(network.input_channels(), 12, 9);
+        run(network, frame, {.condition = {}, .threads = 1});
+      } catch (const ModelError&) {
+        ++refused;
+      }
     }
+    EXPECT_GT(refused, 500) << name;
+    EXPECT_LT(refused, 1000) << name;
   }
-  EXPECT_GT(refused, 500);
-  EXPECT_LT(refused, 1000);
 }
 
 // A sound description of 3 -> 4 -> 3 channels, to be spoilt.
@@ -528,6 +568,43 @@ TEST_F(SpoiltFile, TensorsAreChecked) {
             "tensor \"tail.weight\": expected finite values, value 7 is not");
   EXPECT_EQ(after([](Draft& d) { d.tensors[3].values[1] = INFINITY; }),
             "tensor \"tail.bias\": expected finite values, value 1 is not");
+}
+
+TEST_F(SpoiltFile, RangesAreChecked) {
+  const auto with_range = [&](const char* name, model::Shape shape, std::vector<float> values) {
+    return after([&](Draft& d) { d.tensors.push_back({name, std::move(shape), std::move(values)}); });
+  };
+  EXPECT_EQ(with_range("relu.range", {2, 4}, {0, 0, 0, 0, 1, 1, 1, 0}), "");
+  EXPECT_EQ(with_range("relu.range", {4, 2}, {0, 0, 0, 0, 1, 1, 1, 0}),
+            "tensor \"relu.range\": expected the shape [2, 4], found [4, 2]");
+  EXPECT_EQ(with_range("relu.range", {2, 4}, {0, 0, 0.5F, 0, 1, 1, 0.25F, 0}),
+            "layer \"relu\": tensor \"relu.range\": expected the smallest values and then the largest, found "
+            "0.500000 and 0.250000 of channel 2");
+  EXPECT_NE(with_range("relu.range", {2, 4}, {0, 0, NAN, 0, 1, 1, 1, 1}), "");
+  EXPECT_NE(with_range("nothing.range", {2, 4}, {0, 0, 0, 0, 1, 1, 1, 1}), "");
+}
+
+// All that a range may be: nothing, hardly anything, huge, of one sign, and of other channels' size.
+TEST_F(NetworkFile, RangesOfAnySizeRun) {
+  if (!is_supported(NetworkPrecision::kInt8)) {
+    GTEST_SKIP() << "no VNNI";
+  }
+  const std::vector<std::pair<float, float>> limits = {{0, 0}, {-1e-30F, 1e-30F}, {-3e38F, 3e38F}, {-2, -1},
+                                                       {1, 2}, {0, 3e38F},        {-1e-38F, 0},    {-1, 1}};
+  for (std::size_t first = 0; first < limits.size(); ++first) {
+    Draft draft;
+    std::vector<float> values(8);
+    for (std::size_t c = 0; c < 4; ++c) {
+      std::tie(values[c], values[c + 4]) = limits[c < 2 ? first : (first + c) % limits.size()];
+    }
+    draft.tensors.push_back({"relu.range", {2, 4}, values});
+    testing::write_network(path(), draft.description, draft.tensors);
+    Network network(path(), NetworkPrecision::kInt8);
+    Floats frame = some_frame(3, 20, 14);
+    for (const float value : run(network, frame).values) {
+      ASSERT_TRUE(std::isfinite(value)) << first;
+    }
+  }
 }
 
 TEST_F(SpoiltFile, FieldsAreChecked) {
@@ -592,9 +669,7 @@ TEST_F(SpoiltFile, GraphsAreChecked) {
   EXPECT_NE(after([](Draft& d) { d.description["input"]["frames"] = 1000; }), "");
   for (const std::array<double, 2>& range :
        std::vector<std::array<double, 2>>{{1.0, 0.0}, {0.0, 1e-300}, {999999.99, 1e6}, {-1e7, 1.0}}) {
-    EXPECT_NE(after([&](Draft& d) {
-                d.description["input"]["range"] = range;
-              }).find("\"range\""),
+    EXPECT_NE(after([&](Draft& d) { d.description["input"]["range"] = range; }).find("\"range\""),
               std::string::npos)
         << range[0] << " " << range[1];
   }
@@ -705,8 +780,12 @@ TEST_F(NetworkVideo, NothingAddedIsTheSameFrame) {
       std::fill(tensors.back().values.begin(), tensors.back().values.end(), 0.0F);
     }
   }
+  for (const char* name : {"relu0.range", "relu1.range"}) {
+    tensors.push_back({name, {2, 8}, std::vector<float>(16, 0)});
+    std::fill_n(tensors.back().values.begin() + 8, 8, 3.0F);
+  }
   testing::write_network(path(), json::parse(*file.metadata("network")), tensors);
-  for (const NetworkPrecision precision : precisions()) {
+  for (const NetworkPrecision precision : precisions(path())) {
     for (const int bit_depth : {8, 10, 16}) {
       Image in(37, 22, bit_depth, 1, {.step = 2, .padding = 3});
       Image out(37, 22, bit_depth, 1, {.padding = 1, .offset = 1, .upside_down = true});
@@ -852,7 +931,7 @@ TEST_F(NetworkVideo, WhatDoesNotFitIsRefused) {
   EXPECT_THROW(features.run(std::as_const(colour).views(), colour.views()), InvalidArgument);
   // Each position with each other, of 4096x4096.
   EXPECT_THROW(Network(fixture("embedded_gaussian")).prepare(4096, 4096), InvalidArgument);
-  EXPECT_THROW(Network(fixture("dense"), NetworkPrecision::kInt8), InvalidArgument);
+  EXPECT_THROW(Network(fixture("dense"), NetworkPrecision::kInt8), InvalidArgument);  // tells no ranges
 }
 
 // Thirds of a frame's side, too, whose places are not all of its samples.

@@ -6,6 +6,7 @@
 precision. "NAME.condition" is there where the network has one.
 """
 import argparse
+import copy
 import sys
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from torch import nn
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools" / "train"))
 import export  # noqa: E402
+import quantise  # noqa: E402
 import safetensors  # noqa: E402
 
 
@@ -121,6 +123,28 @@ def dense() -> dict:
                    conv("d", 3, 1, "abc"), residual=True)
 
 
+def restorer() -> dict:
+    """Two scales and attention, as `restore` is, with channels that do not fill up what is multiplied at once."""
+    return network(1, layer("pixel_unshuffle", "unshuffle", factor=2), conv("head", 6), layer("leaky_relu", "head_relu", slope=0.1),
+                   conv("down", 11, stride=2), layer("leaky_relu", "down_relu", slope=0.1),
+                   layer("window_attention", "attention", window=4, channels=6, heads=2), conv("coarse", 11),
+                   layer("relu", "coarse_relu"), conv("up", 24, 1), layer("pixel_shuffle", "shuffle_up", factor=2),
+                   layer("add", "both", ["shuffle_up", "head_relu"]), conv("fine", 6), layer("leaky_relu", "fine_relu", slope=0.1),
+                   conv("tail", 4), layer("pixel_shuffle", "shuffle", factor=2),
+                   input={"range": [-0.5, 0.5], "border": "mirror"}, residual=True)
+
+
+def colours() -> dict:
+    """Zeros beyond the frame, dilated, added and normalised; of whole groups, and what stays in floating point."""
+    return network(3, conv("head", 12, 5), layer("relu", "head_relu"), conv("deep", 9, dilation=2), layer("batch_norm", "deep_norm"),
+                   layer("leaky_relu", "deep_relu", slope=0.2), conv("wide", 12, 1), layer("add", "sum", ["wide", "head_relu"]),
+                   layer("relu", "sum_relu"), conv("last", 6), layer("sigmoid", "gate"), conv("groups", 6, inputs="gate", groups=3),
+                   layer("add", "linear", ["groups", "last"]), conv("tail", 3))
+
+
+# The same, of files that tell ranges.
+IN_BYTES = {"restorer": (restorer(), 1, 45, 70), "colours": (colours(), 1, 21, 34)}
+
 # Description, frames, height, width.
 FIXTURES = {
     "resnet": (resnet(), 1, 45, 59),
@@ -195,6 +219,24 @@ def run(graph: export.Graph, inputs: np.ndarray) -> dict:
     return tensors | {"expected": expected.astype(np.float32)}
 
 
+def make_in_bytes(seed: int, description: dict, frames: int, height: int, width: int) -> tuple[export.Graph, dict]:
+    """The frames have whole bytes, as 8-bit video has."""
+    graph, tensors = make(seed, description, frames, height, width)
+    low, high = description["input"].get("range", [0, 1])
+    tensors = run(graph, (np.round(255 * tensors["input"]) / 255 * (high - low) + low).astype(np.float32))
+    side = graph.multiple
+    crop = torch.from_numpy(tensors["input"][..., : height // side * side, : width // side * side])
+    rounded = copy.deepcopy(graph)
+    known = quantise.Tensors(rounded)
+    ranges = quantise.measure_ranges(rounded, known, [crop])
+    graph.ranges = {name + export.RANGE: limits for name, limits in ranges.items()}
+    if "gate" in known.layers:  # which can't be bytes: it is passed over
+        graph.ranges["gate" + export.RANGE] = np.stack([np.zeros(6, np.float32), np.ones(6, np.float32)])
+    quantise.round_frame_weights(known)
+    quantise.round_between_layers(known, ranges)
+    return graph, tensors | {"rounded": run(rounded, tensors["input"])["expected"]}
+
+
 def picture(seed: int, height: int, width: int, low: float, high: float) -> np.ndarray:
     """Waves, an edge and noise, in the range of a network's values: [1, 1, height, width]."""
     y, x = np.mgrid[:height, :width]
@@ -208,8 +250,8 @@ def main() -> None:
     parser.add_argument("folder", nargs="?", type=Path, default=Path(__file__).resolve().parent)
     folder = parser.parse_args().folder
     data = {}
-    for seed, (name, fixture) in enumerate(FIXTURES.items()):
-        graph, tensors = make(seed, *fixture)
+    for seed, (name, fixture) in enumerate((FIXTURES | IN_BYTES).items()):
+        graph, tensors = (make_in_bytes if name in IN_BYTES else make)(seed, *fixture)
         export.save(graph, folder / f"network_{name}.safetensors", {"made_by": "tests/parity/network.py"})
         data |= {f"{name}.{key}": value for key, value in tensors.items()}
         print(f"{name}: {tensors['expected'].shape}, standard deviation {tensors['expected'].std():.2f}")

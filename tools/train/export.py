@@ -23,6 +23,7 @@ from blocks import LayerNorm2d, NonLocalBlock, SelfAttention2d, TransformerBlock
 from description import check, inputs_of
 
 FORMAT, VERSION = "nonlocal.network", "2"
+RANGE = ".range"  # behind a layer's name
 
 
 class Combine(nn.Module):
@@ -92,6 +93,7 @@ class Graph(nn.Module):
         self.multiple = planes[before].multiple
         self.output = self.description.get("output", before)
         self.margin = self.mirrored_margin() if self.description["input"].get("border", "zero") == "mirror" else 0
+        self.ranges: dict[str, np.ndarray] = {}  # "NAME.range": each channel's smallest and largest value, [2, C]
 
     def mirrored_margin(self) -> int:
         """Samples beyond the frame that convolutions read. They are mirrored, so that these pad no zeros."""
@@ -183,6 +185,7 @@ def save(graph: Graph, path: str | Path, metadata: dict[str, str] | None = None)
     """
     state = graph.state_dict()
     tensors = {name: state[key].detach().float().contiguous().numpy() for key, name in tensor_names(graph).items()}
+    tensors |= graph.ranges
     for name, values in tensors.items():
         check_tensor(name, values)
     own = {"format": FORMAT, "version": VERSION, "network": json.dumps(graph.description, separators=(",", ":"))}
@@ -192,13 +195,20 @@ def save(graph: Graph, path: str | Path, metadata: dict[str, str] | None = None)
     safetensors.save(path, tensors, own | (metadata or {}))
 
 
+def provenance(path: str | Path) -> dict[str, str]:
+    """The metadata of a file that are not the format's own."""
+    _, metadata = safetensors.load(path)
+    return {key: text for key, text in metadata.items() if key not in ("format", "version", "network")}
+
+
 def load(path: str | Path) -> Graph:
     tensors, metadata = safetensors.load(path)
     if (metadata.get("format"), metadata.get("version")) != (FORMAT, VERSION):
         raise ValueError(f"{path}: expected {FORMAT} {VERSION}, found {metadata.get('format')} {metadata.get('version')}")
     graph = Graph(metadata["network"])
     names = tensor_names(graph)
-    if set(names.values()) != set(tensors):
+    graph.ranges = {name: values for name, values in tensors.items() if name.endswith(RANGE)}
+    if set(names.values()) != set(tensors) - set(graph.ranges):
         raise ValueError(f"{path}: expected the tensors {sorted(names.values())}, found {sorted(tensors)}")
     graph.load_state_dict({key: torch.from_numpy(tensors[name].copy()) for key, name in names.items()}, strict=False)
     return graph

@@ -1,0 +1,286 @@
+#include "network/quantisation.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <numeric>
+
+#include "network/network_model.h"
+
+namespace nonlocal::network {
+namespace {
+
+constexpr float kMostByte = 255;
+constexpr float kMostWeight = 127;
+constexpr float kLeastShare = 1e-3F;  // of the largest scale: what hardly varies is not blown up without end
+constexpr float kLeastScale = 1e-20F;
+constexpr float kLeastBiasStep = 1e-7F;
+
+std::size_t index(int i) { return static_cast<std::size_t>(i); }
+
+// Whether bytes go through it as they are.
+bool is_rearrangement(const Op& op) { return op.kind == OpKind::kShuffle || op.kind == OpKind::kUnshuffle; }
+
+bool is_homogeneous(const PostOp& post) {
+  return post.is_sum || post.activation.kind == ActivationKind::kRelu ||
+         post.activation.kind == ActivationKind::kLeakyRelu;
+}
+
+// Each channel's smallest and largest value, 0 among them; without channels where nothing is known.
+struct Range {
+  std::vector<float> low, high;
+
+  [[nodiscard]] bool is_known() const { return !low.empty(); }
+
+  // Of `times` channels for each.
+  [[nodiscard]] Range repeated(int times) const {
+    Range all;
+    for (std::size_t c = 0; c < low.size(); ++c) {
+      all.low.insert(all.low.end(), index(times), low[c]);
+      all.high.insert(all.high.end(), index(times), high[c]);
+    }
+    return all;
+  }
+
+  // Of one channel for each `times`.
+  [[nodiscard]] Range joined(int times) const {
+    Range all;
+    for (std::size_t c = 0; c < low.size(); c += index(times)) {
+      const auto first = static_cast<std::ptrdiff_t>(c);
+      all.low.push_back(*std::min_element(low.begin() + first, low.begin() + first + times));
+      all.high.push_back(*std::max_element(high.begin() + first, high.begin() + first + times));
+    }
+    return all;
+  }
+
+  // Takes in what `other` holds. Whether that was anything new.
+  bool unite(const Range& other) {
+    if (!other.is_known()) {
+      return false;
+    }
+    const Range before = *this;
+    if (!is_known()) {
+      *this = other;
+      return true;
+    }
+    for (std::size_t c = 0; c < low.size(); ++c) {
+      low[c] = std::min(low[c], other.low[c]);
+      high[c] = std::max(high[c], other.high[c]);
+    }
+    return low != before.low || high != before.high;
+  }
+};
+
+class Quantiser {
+ public:
+  explicit Quantiser(const NetworkModel& model)
+      : ops_(model.ops), output_(model.output), ranges_(ops_.size()), is_frame_(ops_.size()) {
+    const auto low = static_cast<float>(model.summary.range[0]);
+    const auto high = static_cast<float>(model.summary.range[1]);
+    for (std::size_t i = 0; i < ops_.size(); ++i) {
+      const Op& op = ops_[i];
+      is_frame_[i] =
+          op.kind == OpKind::kInput || (op.kind == OpKind::kUnshuffle && is_frame_[index(op.inputs[0])]);
+      ranges_[i] = {op.low, op.high};
+    }
+    if (low <= 0 && high >= 0) {
+      ranges_[0] = {std::vector<float>(index(ops_[0].channels), low),
+                    std::vector<float>(index(ops_[0].channels), high)};
+    }
+  }
+
+  Quantisations run() {
+    share_ranges();
+    may_.resize(ops_.size());
+    for (std::size_t i = 0; i < ops_.size(); ++i) {
+      may_[i] = ranges_[i].is_known() && static_cast<int>(i) != output_;
+    }
+    for (bool has_changed = true; has_changed;) {
+      has_changed = false;
+      for (std::size_t i = 0; i < ops_.size(); ++i) {
+        has_changed = refuse(i) || has_changed;
+      }
+    }
+    Quantisations all(ops_.size());
+    for (std::size_t i = 0; i < ops_.size(); ++i) {
+      if (may_[i]) {
+        all[i] = std::make_shared<Quantisation>(is_frame_[i] ? of_frame(i) : of_features(i));
+      }
+    }
+    return all;
+  }
+
+ private:
+  // Tensors that are rearranged into one another, or added in place, have scales in common.
+  void share_ranges() {
+    for (bool has_changed = true; has_changed;) {
+      has_changed = false;
+      for (std::size_t i = 0; i < ops_.size(); ++i) {
+        const Op& op = ops_[i];
+        if (is_rearrangement(op)) {
+          Range& in = ranges_[index(op.inputs[0])];
+          Range& many = op.kind == OpKind::kShuffle ? in : ranges_[i];
+          Range& few = op.kind == OpKind::kShuffle ? ranges_[i] : in;
+          const int square = op.factor * op.factor;
+          has_changed = few.unite(many.joined(square)) || has_changed;
+          has_changed = many.unite(few.repeated(square)) || has_changed;
+        } else if (op.has_sum() && ranges_[i].is_known() && ranges_[index(op.inputs[1])].is_known()) {
+          has_changed = ranges_[i].unite(ranges_[index(op.inputs[1])]) || has_changed;
+          has_changed = ranges_[index(op.inputs[1])].unite(ranges_[i]) || has_changed;
+        }
+      }
+    }
+  }
+
+  [[nodiscard]] bool may(int i) const { return may_[index(i)]; }
+
+  // Whether the operation can write bytes, with what its inputs are.
+  [[nodiscard]] bool can_write(const Op& op) const {
+    switch (op.kind) {
+      case OpKind::kInput:
+      case OpKind::kAttention:
+        return true;
+      case OpKind::kConvolution:
+        return op.groups == 1 && may(op.inputs[0]) &&
+               std::all_of(op.posts.begin(), op.posts.end(), is_homogeneous);
+      case OpKind::kShuffle:
+      case OpKind::kUnshuffle:
+      case OpKind::kAdd:
+        return std::all_of(op.inputs.begin(), op.inputs.end(), [this](int i) { return may(i); });
+      default:
+        return false;
+    }
+  }
+
+  // Whether operation `i` can read bytes as its input `k`, with what it writes.
+  [[nodiscard]] bool can_read(std::size_t i, std::size_t k) const {
+    const Op& op = ops_[i];
+    const bool is_frame = is_frame_[index(op.inputs[k])];
+    switch (op.kind) {
+      case OpKind::kConvolution:
+        return k == 0 ? op.groups == 1 : may_[i] && !is_frame;
+      case OpKind::kShuffle:
+      case OpKind::kUnshuffle:
+        return may_[i];
+      case OpKind::kAdd:
+        return may_[i] && !is_frame;
+      default:
+        return false;
+    }
+  }
+
+  // Takes back what can't be. Whether anything was.
+  bool refuse(std::size_t i) {
+    const Op& op = ops_[i];
+    bool has_changed = false;
+    if (may_[i] && !can_write(op)) {
+      may_[i] = false;
+      has_changed = true;
+    }
+    for (std::size_t k = 0; k < op.inputs.size(); ++k) {
+      const std::size_t from = index(op.inputs[k]);
+      if (may_[from] && !can_read(i, k)) {
+        may_[from] = false;
+        has_changed = true;
+      }
+    }
+    // What is added lies as what it is added to.
+    if (op.has_sum() && may_[i] && !may(op.inputs[1])) {
+      may_[i] = false;
+      has_changed = true;
+    }
+    return has_changed;
+  }
+
+  // 8-bit video has whole bytes.
+  [[nodiscard]] Quantisation of_frame(std::size_t i) const {
+    const Range& range = ranges_[i];
+    const float scale = (range.high[0] - range.low[0]) / kMostByte;
+    return {-range.low[0] / scale, std::vector<float>(index(ops_[i].channels), scale), true};
+  }
+
+  // The zero divides the bytes as most channels' range is divided. (The median is the same where channels are
+  // repeated: what is rearranged stays as it is.)
+  [[nodiscard]] Quantisation of_features(std::size_t i) const {
+    const Range& range = ranges_[i];
+    std::vector<float> shares;
+    bool is_signed = false;
+    for (std::size_t c = 0; c < range.low.size(); ++c) {
+      const float extent = range.high[c] - range.low[c];
+      shares.push_back(extent > 0 ? -range.low[c] / extent : 0);
+      is_signed = is_signed || range.low[c] < 0;
+    }
+    const auto middle = shares.begin() + static_cast<std::ptrdiff_t>(shares.size() / 2);
+    std::nth_element(shares.begin(), middle, shares.end());
+    Quantisation made;
+    made.zero = is_signed ? std::clamp(std::nearbyint(kMostByte * *middle), 16.0F, 240.0F) : 0;
+    for (std::size_t c = 0; c < range.low.size(); ++c) {
+      const float below = is_signed ? -range.low[c] / made.zero : 0;
+      made.scale.push_back(std::max(below, range.high[c] / (kMostByte - made.zero)));
+    }
+    const float most = *std::max_element(made.scale.begin(), made.scale.end());
+    for (float& scale : made.scale) {
+      scale = std::max({scale, kLeastShare * most, kLeastScale});
+    }
+    return made;
+  }
+
+  const std::vector<Op>& ops_;
+  int output_;
+  std::vector<Range> ranges_;
+  std::vector<bool> is_frame_;  // the frame, or its samples rearranged
+  std::vector<bool> may_;       // be bytes, as far as is known
+};
+
+// Returns the sum.
+float round_each(float* weight, std::size_t count) {
+  std::for_each(weight, weight + count, [](float& w) { w = std::nearbyint(w); });
+  return std::accumulate(weight, weight + count, 0.0F);
+}
+
+// The same, of [in][taps], the channels of a tap one after another: those of unshuffled samples are
+// neighbours.
+float round_together(float* weight, std::size_t count, std::size_t taps) {
+  float sum = 0;
+  float left = 0;
+  for (std::size_t tap = 0; tap < taps; ++tap) {
+    for (std::size_t i = tap; i < count; i += taps) {
+      const float wanted = weight[i] + left;
+      weight[i] = std::clamp(std::nearbyint(wanted), -kMostWeight, kMostWeight);
+      left = wanted - weight[i];
+      sum += weight[i];
+    }
+  }
+  return sum;
+}
+
+}  // namespace
+
+int Quantisation::whole_zero() const { return static_cast<int>(std::nearbyint(zero)); }
+
+Quantisations quantise(const NetworkModel& model) { return Quantiser(model).run(); }
+
+ByteWeights byte_weights(const Op& op, const Quantisation& in, const Quantisation* out) {
+  ByteWeights made{op.weight, op.bias, {}};
+  const std::size_t taps = static_cast<std::size_t>(op.kernel) * op.kernel;
+  const std::size_t row = op.weight.size() / index(op.channels);
+  const auto moved = static_cast<float>(in.whole_zero()) - in.zero;
+  for (int o = 0; o < op.channels; ++o) {
+    float* weight = made.weight.data() + index(o) * row;
+    float most = 0;
+    for (std::size_t i = 0; i < row; ++i) {
+      weight[i] *= in.scale[i / taps];
+      most = std::max(most, std::abs(weight[i]));
+    }
+    // A bias that is far larger than what is added to it has to stay finite.
+    const float step =
+        std::max({most / kMostWeight, kLeastBiasStep * std::abs(made.bias[index(o)]), kLeastScale});
+    std::for_each(weight, weight + row, [step](float& w) { w /= step; });
+    const float sum = in.is_frame ? round_together(weight, row, taps) : round_each(weight, row);
+    made.bias[index(o)] = made.bias[index(o)] / step + moved * sum;
+    made.scale.push_back(out == nullptr ? step : step / out->scale[index(o)]);
+  }
+  return made;
+}
+
+}  // namespace nonlocal::network
