@@ -160,13 +160,13 @@ HWY_INLINE void shuffle_pairs(const Op& op, const StepPlace& place) {
   const int lanes = static_cast<int>(hn::Lanes(d));
   const Rect& part = place.part;
   for (int y = part.y0; y < part.y1; ++y) {
-    for (int x = part.x0; x < part.x1; x += 2) {
-      const auto* from = values<Bits>(place.inputs[0], x / 2, y / 2);
-      auto* to = values<Bits>(place.out, x, y);
+    const auto* from = values<Bits>(place.inputs[0], part.x0 / 2, y / 2);
+    auto* to = values<Bits>(place.out, part.x0, y);
+    const bool is_lower = y % 2 != 0;
+    for (int x = part.x0; x < part.x1; x += 2, from += place.inputs[0].pitch, to += 2 * place.out.pitch) {
       for (int c = 0; c < op.channels; c += lanes) {
         hn::Vec<decltype(d)> v[4];
         hn::LoadInterleaved4(d, from + 4 * c, v[0], v[1], v[2], v[3]);
-        const bool is_lower = y % 2 != 0;
         hn::StoreU(is_lower ? v[2] : v[0], d, to + c);
         hn::StoreU(is_lower ? v[3] : v[1], d, to + place.out.pitch + c);
       }
@@ -337,77 +337,75 @@ HWY_INLINE void load_values(const std::byte* in, int step, int count, float* out
   }
 }
 
-HWY_INLINE std::uint8_t byte_of(float value) {
-  return static_cast<std::uint8_t>(std::clamp(value, 0.0F, 255.0F) + 0.5F);
+// As bytes, the nearest.
+template <typename D>
+HWY_INLINE void store_rounded(D d, hn::Vec<D> values, std::uint8_t* to) {
+  const hn::Rebind<std::int32_t, D> whole;
+  const hn::Rebind<std::uint8_t, D> narrow;
+  const auto clamped = hn::Min(hn::Max(values, hn::Zero(d)), hn::Set(d, 255.0F));
+  hn::StoreU(hn::DemoteTo(narrow, hn::ConvertTo(whole, hn::Add(clamped, hn::Set(d, 0.5F)))), narrow, to);
 }
 
-// sum(i) of `count` values whose channels are those of the maps, again and again, as bytes. `sum` takes a
-// vector's first value and its channel.
-template <typename Sum, typename SumOne>
-HWY_INLINE void each_byte(int count, int pitch, const Sum& sum, const SumOne& sum_one, std::byte* out) {
-  const hn::ScalableTag<float> d;
-  const hn::Rebind<std::int32_t, decltype(d)> whole;
-  const hn::Rebind<std::uint8_t, decltype(d)> narrow;
-  const int lanes = static_cast<int>(hn::Lanes(d));
+// sum(d, i, c) of `count` values as bytes; value i is of channel c.
+template <typename Sum>
+HWY_INLINE void each_byte(int count, int pitch, const Sum& sum, std::byte* out) {
   auto* to = reinterpret_cast<std::uint8_t*>(out);
-  if (pitch % lanes != 0) {
-    for (int i = 0; i < count; ++i) {
-      to[i] = byte_of(sum_one(i, i % pitch));
+  const auto each = [=](auto d) HWY_ATTR {
+    for (int i = 0; i < count; i += pitch) {
+      for (int c = 0; c < pitch; c += static_cast<int>(hn::Lanes(d))) {
+        store_rounded(d, sum(d, i + c, c), to + i + c);
+      }
     }
-    return;
-  }
-  const auto most = hn::Set(d, 255.0F);
-  const auto half = hn::Set(d, 0.5F);
-  for (int i = 0; i < count; i += pitch) {
-    for (int c = 0; c < pitch; c += lanes) {
-      const auto clamped = hn::Min(hn::Max(sum(i + c, c), hn::Zero(d)), most);
-      hn::StoreU(hn::DemoteTo(narrow, hn::ConvertTo(whole, hn::Add(clamped, half))), narrow, to + i + c);
-    }
-  }
+  };
+  const hn::ScalableTag<float> d;
+  pitch % static_cast<int>(hn::Lanes(d)) == 0 ? each(d) : each(hn::CappedTag<float, 1>());
 }
 
 void add_bytes(const StepPlace& place, const ByteMaps& maps) {
-  const hn::ScalableTag<float> d;
-  const hn::Rebind<std::int32_t, decltype(d)> whole;
-  const hn::Rebind<std::uint8_t, decltype(d)> narrow;
-  const auto load = [=](const std::uint8_t* from)
-                        HWY_ATTR { return hn::ConvertTo(d, hn::PromoteTo(whole, hn::LoadU(narrow, from))); };
+  const auto load = [](auto d, const std::uint8_t* from) HWY_ATTR {
+    const hn::Rebind<std::int32_t, decltype(d)> whole;
+    const hn::Rebind<std::uint8_t, decltype(d)> narrow;
+    return hn::ConvertTo(d, hn::PromoteTo(whole, hn::LoadU(narrow, from)));
+  };
   const float* f = maps.factor[0].data();
   const float* g = maps.factor[1].data();
   const float* offset = maps.offset.data();
-  const int count = place.part.width() * place.out.pitch;
   for (int y = place.part.y0; y < place.part.y1; ++y) {
     const auto* a = values<std::uint8_t>(place.inputs[0], place.part.x0, y);
     const auto* b = values<std::uint8_t>(place.inputs[1], place.part.x0, y);
-    each_byte(
-        count, place.out.pitch,
-        [=](int i, int c) HWY_ATTR {
-          const auto second = hn::MulAdd(load(b + i), hn::LoadU(d, g + c), hn::LoadU(d, offset + c));
-          return hn::MulAdd(load(a + i), hn::LoadU(d, f + c), second);
-        },
-        [=](int i, int c) HWY_ATTR { return a[i] * f[c] + (b[i] * g[c] + offset[c]); },
-        place.out.at(place.part.x0, y));
+    const auto sum = [=](auto d, int i, int c) HWY_ATTR {
+      const auto second = hn::MulAdd(load(d, b + i), hn::LoadU(d, g + c), hn::LoadU(d, offset + c));
+      return hn::MulAdd(load(d, a + i), hn::LoadU(d, f + c), second);
+    };
+    each_byte(place.part.width() * place.out.pitch, place.out.pitch, sum, place.out.at(place.part.x0, y));
   }
 }
 
 void round_to_bytes(const float* in, int positions, int pitch, const ByteMaps& maps, std::byte* out) {
-  const hn::ScalableTag<float> d;
   const float* f = maps.factor[0].data();
   const float* offset = maps.offset.data();
-  each_byte(
-      positions * pitch, pitch,
-      [=](int i, int c) HWY_ATTR {
-        return hn::MulAdd(hn::LoadU(d, in + i), hn::LoadU(d, f + c), hn::LoadU(d, offset + c));
-      },
-      [=](int i, int c) HWY_ATTR { return in[i] * f[c] + offset[c]; }, out);
+  const auto value = [=](auto d, int i, int c) HWY_ATTR {
+    return hn::MulAdd(hn::LoadU(d, in + i), hn::LoadU(d, f + c), hn::LoadU(d, offset + c));
+  };
+  each_byte(positions * pitch, pitch, value, out);
 }
 
 HWY_INLINE void store_bytes(const float* in, int count, const Quantisation& like, std::byte* out, int step) {
   const float factor = 1 / like.scale[0];
   const float zero = like.zero;
   auto* to = reinterpret_cast<std::uint8_t*>(out);
-  for (int i = 0; i < count; ++i) {
-    to[static_cast<std::ptrdiff_t>(i) * step] = byte_of(in[i] * factor + zero);
+  const auto store = [=](auto d, int i) HWY_ATTR {
+    const auto value = hn::MulAdd(hn::LoadU(d, in + i), hn::Set(d, factor), hn::Set(d, zero));
+    store_rounded(d, value, to + static_cast<std::ptrdiff_t>(i) * step);
+  };
+  const hn::ScalableTag<float> d;
+  const int lanes = static_cast<int>(hn::Lanes(d));
+  int i = 0;
+  for (; step == 1 && i + lanes <= count; i += lanes) {
+    store(d, i);
+  }
+  for (; i < count; ++i) {
+    store(hn::CappedTag<float, 1>(), i);  // one by one they are rounded alike
   }
 }
 

@@ -11,10 +11,10 @@ namespace nonlocal::network {
 namespace {
 
 constexpr float kMostByte = 255;
-constexpr float kMostWeight = 127;
+constexpr double kMostWeight = 127;
 constexpr float kLeastShare = 1e-3F;  // of the largest scale: what hardly varies is not blown up without end
-constexpr float kLeastScale = 1e-20F;
-constexpr float kLeastBiasStep = 1e-7F;
+constexpr double kLeastScale = 1e-20;
+constexpr double kLeastBiasStep = 1e-7;
 
 std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
@@ -196,7 +196,7 @@ class Quantiser {
   [[nodiscard]] Quantisation of_frame(std::size_t i) const {
     const Range& range = ranges_[i];
     const float scale = (range.high[0] - range.low[0]) / kMostByte;
-    return {-range.low[0] / scale, std::vector<float>(index(ops_[i].channels), scale), true};
+    return {-range.low[0] / scale, std::vector<float>(index(ops_[i].channels), scale)};
   }
 
   // The zero divides the bytes as most channels' range is divided. (The median is the same where channels are
@@ -220,7 +220,7 @@ class Quantiser {
     }
     const float most = *std::max_element(made.scale.begin(), made.scale.end());
     for (float& scale : made.scale) {
-      scale = std::max({scale, kLeastShare * most, kLeastScale});
+      scale = std::max({scale, kLeastShare * most, static_cast<float>(kLeastScale)});
     }
     return made;
   }
@@ -232,26 +232,19 @@ class Quantiser {
   std::vector<bool> may_;       // be bytes, as far as is known
 };
 
-// Returns the sum.
-float round_each(float* weight, std::size_t count) {
-  std::for_each(weight, weight + count, [](float& w) { w = std::nearbyint(w); });
-  return std::accumulate(weight, weight + count, 0.0F);
-}
-
-// The same, of [in][taps], the channels of a tap one after another: those of unshuffled samples are
-// neighbours.
-float round_together(float* weight, std::size_t count, std::size_t taps) {
-  float sum = 0;
-  float left = 0;
+// Of [in][taps] multiples of the step; the channels of a tap come one after another: those of unshuffled
+// samples are neighbours.
+std::vector<float> rounded_together(const std::vector<double>& wanted, std::size_t taps) {
+  std::vector<float> whole(wanted.size());
+  double left = 0;
   for (std::size_t tap = 0; tap < taps; ++tap) {
-    for (std::size_t i = tap; i < count; i += taps) {
-      const float wanted = weight[i] + left;
-      weight[i] = std::clamp(std::nearbyint(wanted), -kMostWeight, kMostWeight);
-      left = wanted - weight[i];
-      sum += weight[i];
+    for (std::size_t i = tap; i < wanted.size(); i += taps) {
+      left += wanted[i];
+      whole[i] = static_cast<float>(std::clamp(std::nearbyint(left), -kMostWeight, kMostWeight));
+      left -= whole[i];
     }
   }
-  return sum;
+  return whole;
 }
 
 }  // namespace
@@ -261,24 +254,24 @@ int Quantisation::whole_zero() const { return static_cast<int>(std::nearbyint(ze
 Quantisations quantise(const NetworkModel& model) { return Quantiser(model).run(); }
 
 ByteWeights byte_weights(const Op& op, const Quantisation& in, const Quantisation* out) {
-  ByteWeights made{op.weight, op.bias, {}};
+  ByteWeights made{{}, op.bias, {}};
   const std::size_t taps = static_cast<std::size_t>(op.kernel) * op.kernel;
-  const std::size_t row = op.weight.size() / index(op.channels);
-  const auto moved = static_cast<float>(in.whole_zero()) - in.zero;
-  for (int o = 0; o < op.channels; ++o) {
-    float* weight = made.weight.data() + index(o) * row;
-    float most = 0;
-    for (std::size_t i = 0; i < row; ++i) {
-      weight[i] *= in.scale[i / taps];
-      most = std::max(most, std::abs(weight[i]));
+  std::vector<double> row(op.weight.size() / index(op.channels));
+  for (std::size_t o = 0; o < index(op.channels); ++o) {
+    double most = 0;
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      row[i] = static_cast<double>(op.weight[o * row.size() + i]) * in.scale[i / taps];
+      most = std::max(most, std::abs(row[i]));
     }
     // A bias that is far larger than what is added to it has to stay finite.
-    const float step =
-        std::max({most / kMostWeight, kLeastBiasStep * std::abs(made.bias[index(o)]), kLeastScale});
-    std::for_each(weight, weight + row, [step](float& w) { w /= step; });
-    const float sum = in.is_frame ? round_together(weight, row, taps) : round_each(weight, row);
-    made.bias[index(o)] = made.bias[index(o)] / step + moved * sum;
-    made.scale.push_back(out == nullptr ? step : step / out->scale[index(o)]);
+    const double step = std::max({most / kMostWeight, kLeastBiasStep * std::abs(op.bias[o]), kLeastScale});
+    std::for_each(row.begin(), row.end(), [step](double& w) { w /= step; });
+    const std::vector<float> whole = rounded_together(row, taps);
+    made.weight.insert(made.weight.end(), whole.begin(), whole.end());
+    const double moved = in.whole_zero() - static_cast<double>(in.zero);
+    made.bias[o] =
+        static_cast<float>(op.bias[o] / step + moved * std::accumulate(whole.begin(), whole.end(), 0.0));
+    made.scale.push_back(static_cast<float>(out == nullptr ? step : step / out->scale[o]));
   }
   return made;
 }

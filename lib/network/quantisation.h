@@ -18,7 +18,6 @@ struct NetworkModel;
 struct Quantisation {
   float zero;                // the byte of 0; whole, but for the frame's
   std::vector<float> scale;  // [channels], above 0
-  bool is_frame = false;     // the frame's samples, whose neighbours are nearly equal
 
   [[nodiscard]] int whole_zero() const;
 };
@@ -38,9 +37,8 @@ struct ByteWeights {
   std::vector<float> scale;   // [out]
 };
 
-// `out` is null where floating point is written. Each weight is rounded to the nearest; of those that
-// multiply the frame's samples each takes up what rounding left of those before it, so that their sum stays:
-// what is flat does not get another brightness.
+// `out` is null where floating point is written. Each weight takes up what rounding left of those before it,
+// so that their sum stays: neighbours are nearly equal, and what is flat keeps its value.
 ByteWeights byte_weights(const Op& op, const Quantisation& in, const Quantisation* out);
 
 }  // namespace nonlocal::network

@@ -6,7 +6,6 @@
 precision. "NAME.condition" is there where the network has one.
 """
 import argparse
-import copy
 import sys
 from pathlib import Path
 
@@ -226,23 +225,24 @@ def make_in_bytes(seed: int, description: dict, frames: int, height: int, width:
     tensors = run(graph, (np.round(255 * tensors["input"]) / 255 * (high - low) + low).astype(np.float32))
     side = graph.multiple
     crop = torch.from_numpy(tensors["input"][..., : height // side * side, : width // side * side])
-    rounded = copy.deepcopy(graph)
-    known = quantise.Tensors(rounded)
-    ranges = quantise.measure_ranges(rounded, known, [crop])
-    graph.ranges = {name + export.RANGE: limits for name, limits in ranges.items()}
+    known = quantise.Tensors(graph)
+    grids = quantise.grids_of(graph, known, [crop])
+    graph.ranges = {name + export.RANGE: grid.range() for name, grid in grids.items()}
     if "gate" in known.layers:  # which can't be bytes: it is passed over
         graph.ranges["gate" + export.RANGE] = np.stack([np.zeros(6, np.float32), np.ones(6, np.float32)])
-    quantise.round_frame_weights(known)
-    quantise.round_between_layers(known, ranges)
-    return graph, tensors | {"rounded": run(rounded, tensors["input"])["expected"]}
+    return graph, tensors | rounded(graph, tensors["input"])
+
+
+def rounded(graph: export.Graph, inputs: np.ndarray) -> dict:
+    return {"rounded": run(quantise.in_bytes(graph), inputs)["expected"]}
 
 
 def picture(seed: int, height: int, width: int, low: float, high: float) -> np.ndarray:
-    """Waves, an edge and noise, in the range of a network's values: [1, 1, height, width]."""
+    """Waves, an edge and noise, in 8 bits of the range of a network's values: [1, 1, height, width]."""
     y, x = np.mgrid[:height, :width]
     waves = 0.5 + 0.2 * np.sin(x / 3) * np.cos(y / 5) + 0.15 * (x + 2 * y > height)
     noisy = waves + np.random.default_rng(seed).normal(0, 0.04, waves.shape)
-    return (low + (high - low) * noisy.clip(0, 1)).astype(np.float32)[None, None]
+    return (low + (high - low) * np.round(255 * noisy.clip(0, 1)) / 255).astype(np.float32)[None, None]
 
 
 def main() -> None:
@@ -258,6 +258,7 @@ def main() -> None:
     for seed, name in enumerate(BUNDLED):
         graph = export.load(MODELS / f"{name}.safetensors").eval()
         tensors = run(graph, picture(seed, 45, 71, *graph.description["input"]["range"]))
+        tensors |= rounded(graph, tensors["input"]) if graph.ranges else {}
         data |= {f"bundled_{name}.{key}": value for key, value in tensors.items()}
     safetensors.save(folder / "network_frames.safetensors", data, {})
 

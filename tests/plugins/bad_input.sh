@@ -77,7 +77,8 @@ colour=$models/network_dense.safetensors
   refused "expected in one of these folders" $source ! $small ! selfattention model=miracle ! fakesink
   DNNL_MAX_CPU_ISA=AVX2 refused "bfloat16" $source ! $small ! selfattention model="$gray" precision=bf16 ! fakesink
   refused "not-negotiated|can't handle caps" $source ! $small ! selfattention model="$colour" ! fakesink
-  refused 'could not set property "precision".*"int8"' $source ! selfattention precision=int8 ! fakesink
+  refused 'could not set property "precision".*"int4"' $source ! selfattention precision=int4 ! fakesink
+  DNNL_MAX_CPU_ISA=AVX2 refused "int8" $source ! $small ! selfattention model="$gray" precision=int8 ! fakesink
   for setting in strength=-0.1 strength=1.1 strength=nan n-threads=-1 condition=-2 condition=1e7; do
     complained "out of range for property '${setting%%=*}'" \
       $source ! $small ! selfattention model="$gray" "$setting" ! fakesink

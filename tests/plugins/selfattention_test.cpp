@@ -318,18 +318,20 @@ TEST(AttentionTemporalRadius, LetsANetworkLookAtLess) {
 
 TEST(AttentionPrecision, IsTheOneAskedFor) {
   for (const auto& [name, precision] :
-       {std::pair("f32", NetworkPrecision::kFloat32), std::pair("bf16", NetworkPrecision::kBfloat16)}) {
+       {std::pair("f32", NetworkPrecision::kFloat32), std::pair("bf16", NetworkPrecision::kBfloat16),
+        std::pair("int8", NetworkPrecision::kInt8)}) {
     if (!is_supported(precision)) {
       continue;  // bad_input.sh sees to that
     }
     Buffer frame = noisy_frame(kInfo);
     const auto in = all_samples_of(frame.get(), kInfo);
     Components luma(in, kInfo, 0, 1);
-    Network network(gray(), precision);
+    const std::string file = precision == NetworkPrecision::kInt8 ? fixture("restorer") : gray();
+    Network network(file, precision);
     network.run(luma.in, luma.out);
     auto wanted = in;
     luma.store(wanted);
-    Attentive harness(kInfo, gray(), std::string("precision=") + name);
+    Attentive harness(kInfo, file, std::string("precision=") + name);
     EXPECT_EQ(all_samples_of(harness.filter(std::move(frame)).get(), kInfo), wanted) << name;
   }
 }

@@ -16,6 +16,9 @@ TEST_F(InspectTest, SaysWhatANetworkHolds) {
   EXPECT_EQ(model["layers"][0]["operations"], 2 * 8 * 3 * 9);
   EXPECT_EQ(model["metadata"]["made_by"], "tests/parity/network.py");
   EXPECT_EQ(model["receptive_field"], model["layers"].back()["receptive_field"]);
+  EXPECT_EQ(model["has_ranges"], false);
+  EXPECT_NE(must("$TOOL inspect " + kParity + "network_restorer.safetensors").find("int8"),
+            std::string::npos);
   const Outcome text = run("$TOOL inspect " + kParity + "network_embedded_gaussian.safetensors");
   EXPECT_EQ(text.status, 0);
   EXPECT_NE(text.out.find("block                    non_local"), std::string::npos) << text.out;

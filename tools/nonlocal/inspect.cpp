@@ -67,6 +67,9 @@ void print_text(const std::string& file, const ModelSummary& model) {
   std::cout << formatted("output      %d channels%s", model.output_channels,
                          model.residual ? ", added to the input" : "")
             << "\n";
+  if (model.has_ranges) {
+    std::cout << "precision   int8 as well: the file tells what lies between layers\n";
+  }
   std::cout << formatted("sides       mirrored up to a multiple of %d", model.multiple) << "\n\n";
   std::cout << formatted("%-24s %-16s %8s %6s %10s %10s %6s  %s", "layer", "type", "channels", "size",
                          "parameters", "FLOP/pixel", "field", "inputs")
@@ -117,6 +120,7 @@ json model_json(const std::string& file, const ModelSummary& model) {
           {"input", {{"channels", model.input_channels}, {"frames", model.frames}, {"range", model.range}}},
           {"condition", condition},
           {"output", {{"channels", model.output_channels}, {"residual", model.residual}}},
+          {"has_ranges", model.has_ranges},
           {"multiple", model.multiple},
           {"layers", layers},
           {"parameters", totals.parameters},

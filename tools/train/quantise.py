@@ -1,18 +1,17 @@
 #!/usr/bin/python3
-"""Makes a network's file ready for 8 bits: tells what lies between its layers, each channel's smallest and largest value
-("NAME.range"), and if asked for moves its weights to where rounding them and those values costs less.
+"""Makes a network's file ready for 8 bits: tells what its layers' outputs lie between, as the smallest and the largest
+value of each channel ("NAME.range"). The weights stay as they are.
 
 The frames are bytes, [..., H, W] in .npy files such as compressed.py's coded.npy, with the planes of several channels
-before H. What the network itself makes of them, unrounded, is what it learns from, rounded and not: what it does stays
-what it is, and nothing else has to be known of its training.
+before H. In bytes the network is to make of them what it makes in floating point; nothing has to be known of its training.
 
-Ranges are those with the least squared error for each channel (what lies beyond is clamped). Training rounds forwards and
-goes straight through backwards (B. Jacob et al., CVPR 2018)."""
+It begins with the ranges whose values have the least squared error for each channel (what lies beyond is clamped), and
+learns each by its gradient, through rounding as if that were nothing (S. Esser et al.: Learned Step Size Quantization, ICLR
+2020). --share makes them narrower still: finer steps for all that is usual, and what is rare is clamped sooner."""
 import argparse
 import copy
 import sys
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -31,54 +30,60 @@ KNOWN = ("convolution", "add", *FOLLOWING, *SHUFFLES, *ATTENTIONS)
 MEANS = ".value"  # behind an attention's name: the means of the values, which are projected
 MOST_BYTE, MOST_WEIGHT = 255, 127
 LEAST_SHARE = 1e-3  # as lib/network/quantisation.cpp
+LEAST_ERROR = 1e-3  # in squared code values
+HELD_OUT = 96  # crops, to tell how far it is
 SHRUNK = np.linspace(0.2, 1, 41)  # ranges that are tried, as shares of the whole
 
 
-class Grid:
+class Grid(nn.Module):
     """Of bytes, as the library takes it from a range [2, C]."""
 
     def __init__(self, limits: np.ndarray):
-        low, high = torch.from_numpy(limits).float()
+        super().__init__()
+        low, high = torch.from_numpy(limits.copy()).float()
         low, high = low.clamp(max=0), high.clamp(min=0)
         shares = (-low / (high - low).clamp(min=1e-20)).sort().values
         signed = bool((low < 0).any())
         self.zero = float(torch.round(MOST_BYTE * shares[len(shares) // 2]).clamp(16, 240)) if signed else 0.0
         scale = torch.maximum(-low / self.zero if signed else low, high / (MOST_BYTE - self.zero))
-        self.scale = torch.maximum(scale, LEAST_SHARE * scale.max()).clamp(min=1e-20)
+        self.logarithm = nn.Parameter(torch.maximum(scale, LEAST_SHARE * scale.max()).clamp(min=1e-20).log())
 
-    def rounded(self, values: torch.Tensor, channels: int = 1) -> torch.Tensor:
-        """With the gradient of the values themselves, where they are not clamped."""
-        zeros = torch.full(self.scale.shape, int(self.zero), dtype=torch.int32)
-        return torch.fake_quantize_per_channel_affine(values, self.scale, zeros, channels, 0, MOST_BYTE)
+    @property
+    def scale(self) -> torch.Tensor:
+        return self.logarithm.exp()
+
+    def range(self) -> np.ndarray:
+        scale = self.scale.detach().numpy()
+        return np.stack([-scale * self.zero, scale * (MOST_BYTE - self.zero)]).astype(np.float32)
+
+    def forward(self, values: torch.Tensor, axis: int = 1) -> torch.Tensor:
+        scale = self.scale.reshape([-1] + [1] * (values.dim() - axis - 1))
+        steps = straight_through(torch.round, values / scale + self.zero).clamp(0, MOST_BYTE)
+        return (steps - self.zero) * scale
 
 
-class Rounding(nn.Module):
-    """What a parameter or a layer's output is while `is_on`; itself otherwise."""
+def straight_through(change: Callable[[torch.Tensor], torch.Tensor], values: torch.Tensor) -> torch.Tensor:
+    return values + (change(values) - values).detach()
 
-    is_on = True
 
-    def __init__(self, rounded):
+class RoundedWeights(nn.Module):
+    """As bytes of the grid are multiplied by them; without one, as the frame's are."""
+
+    def __init__(self, grid: Grid | None = None):
         super().__init__()
-        self.rounded = rounded
+        self.grids = [grid]  # not among the parameters of the network
 
-    def forward(self, values: torch.Tensor) -> torch.Tensor:
-        return self.rounded(values) if Rounding.is_on else values
-
-
-def rounded_weights(weight: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
-    """As bytes of `scale` are multiplied by them: whole steps, of each output channel's own."""
-    scale = scale.reshape(1, -1, 1, 1)
-    scaled = weight * scale
-    step = (scaled.detach().abs().flatten(1).max(1).values / MOST_WEIGHT).clamp(min=1e-20).reshape(-1, 1, 1, 1)
-    return (scaled + (torch.round(scaled / step) * step - scaled).detach()) / scale
+    def forward(self, weight: torch.Tensor) -> torch.Tensor:
+        scale = torch.ones(1) if self.grids[0] is None else self.grids[0].scale.reshape(1, -1, 1, 1)
+        return straight_through(rounded_together, weight.double() * scale).to(weight.dtype) / scale
 
 
 @torch.no_grad()
 def rounded_together(weight: torch.Tensor) -> torch.Tensor:
-    """What multiplies the frame's samples: each takes up what rounding left of those before it, tap by tap."""
+    """Whole steps, of each output channel's own. Each takes up what rounding left of those before it, tap by tap."""
     rows = weight.flatten(2).transpose(1, 2).flatten(1)
-    step = rows.abs().max(1).values / MOST_WEIGHT
-    left, rounded = torch.zeros(len(rows)), torch.zeros_like(rows)
+    step = (rows.abs().max(1).values / MOST_WEIGHT).clamp(min=1e-20)
+    left, rounded = torch.zeros_like(step), torch.zeros_like(rows)
     for i in range(rows.shape[1]):
         wanted = rows[:, i] / step + left
         rounded[:, i] = torch.round(wanted).clamp(-MOST_WEIGHT, MOST_WEIGHT)
@@ -148,13 +153,22 @@ class Tensors:
     def attentions(self) -> list[str]:
         return [name for name in self.layers if self.type(name) in ATTENTIONS and name in self.may]
 
-    def added(self) -> list[tuple[str, str]]:
-        """Where a convolution adds to what is there, that and its output: they lie in one grid."""
-        pairs = [(self.inputs[name][0], name) for name in self.attentions() if self.layers[name].get("residual", True)]
+    def groups(self) -> list[list[str]]:
+        """Those in one grid: what a convolution adds to, and its output."""
+        groups = {name: [name] for name in self.all()}
+
+        def join(a: str, b: str) -> None:
+            both = list(dict.fromkeys(groups[a] + groups[b]))
+            groups.update(dict.fromkeys(both, both))
+
+        for name in self.attentions():
+            if self.layers[name].get("residual", True):
+                join(self.inputs[name][0], name)
         for name in self.rounded():
             chain = self.chain(name)
-            pairs += [(source, name) for n in chain if self.type(n) == "add" for source in self.inputs[n] if source not in chain]
-        return pairs
+            for source in {source for n in chain if self.type(n) == "add" for source in self.inputs[n]} - set(chain):
+                join(source, name)
+        return list({id(group): group for group in groups.values()}.values())
 
     def convolutions(self) -> list[tuple[nn.Conv2d, str]]:
         """With the tensor of bytes that each reads, the frame's apart."""
@@ -186,22 +200,19 @@ class Tensors:
 @torch.no_grad()
 def least_error_range(values: torch.Tensor) -> np.ndarray:
     """[2, C] for values [C, N]."""
-    whole = torch.stack([values.min(1).values.clamp(max=0), values.max(1).values.clamp(min=0)]).numpy()
-    best, least = whole.copy(), np.full(len(values), np.inf)
-    zero = Grid(whole).zero
+    whole = np.stack([values.min(1).values.clamp(max=0).numpy(), values.max(1).values.clamp(min=0).numpy()])
+    best, least = whole, np.full(len(values), np.inf)
     for share in SHRUNK:
         grid = Grid(whole)
-        grid.zero, grid.scale = zero, grid.scale * share
-        error = (grid.rounded(values, 0) - values).square().mean(1).numpy()
-        scale = grid.scale.numpy()
-        limits = np.stack([-scale * zero, scale * (MOST_BYTE - zero)]).astype(np.float32)
-        best = np.where(error < least, limits, best)
+        grid.logarithm += np.log(share)
+        error = (grid(values, 0) - values).square().mean(1).numpy()
+        best = np.where(error < least, grid.range(), best)
         least = np.minimum(error, least)
     return best
 
 
 @torch.no_grad()
-def measure_ranges(graph: export.Graph, tensors: Tensors, crops: list[torch.Tensor]) -> dict[str, np.ndarray]:
+def grids_of(graph: export.Graph, tensors: Tensors, crops: list[torch.Tensor]) -> dict[str, Grid]:
     seen: dict[str, list[torch.Tensor]] = {name: [] for name in tensors.all()}
     hooks = [tensors.hook(name, lambda values, name=name: seen[name].append(values.transpose(0, 1).flatten(1))) for name in seen]
     for crop in crops:
@@ -209,13 +220,11 @@ def measure_ranges(graph: export.Graph, tensors: Tensors, crops: list[torch.Tens
     for hook in hooks:
         hook.remove()
     ranges = {name: least_error_range(torch.cat(parts, 1)) for name, parts in seen.items()}
-    while True:
-        before = dict(ranges)
-        for a, b in tensors.added():
-            both = np.stack([ranges[a], ranges[b]])
-            ranges[a] = ranges[b] = np.stack([both[:, 0].min(0), both[:, 1].max(0)])
-        if all(np.array_equal(before[name], ranges[name]) for name in ranges):
-            return ranges
+    grids = {}
+    for group in tensors.groups():
+        limits = np.stack([ranges[name] for name in group])
+        grids |= dict.fromkeys(group, Grid(np.stack([limits[:, 0].min(0), limits[:, 1].max(0)])))
+    return grids
 
 
 class Crops:
@@ -234,52 +243,53 @@ class Crops:
         place = tuple(self.rng.integers(n) for n in frames.shape[: -2 if self.channels == 1 else -3])
         top, left = (2 * self.rng.integers((n - self.side) // 2 + 1) for n in (height, width))
         crop = frames[place][..., top : top + self.side, left : left + self.side].reshape(1, self.channels, self.side, self.side)
-        return torch.from_numpy(crop.astype(np.float32) / 255 * (self.high - self.low) + self.low)
+        return torch.from_numpy(crop.astype(np.float32) / MOST_BYTE * (self.high - self.low) + self.low)
 
 
-def round_frame_weights(tensors: Tensors) -> None:
-    """They stay as they are: there training has a gradient that says nothing."""
+def in_bytes(graph: export.Graph) -> export.Graph:
+    """A copy that calculates what comes out of bytes by the graph's own ranges."""
+    rounded = copy.deepcopy(graph)
+    tensors = Tensors(rounded)
+    round_graph(tensors, {name: Grid(graph.ranges[name + export.RANGE]) for name in tensors.all()})
+    return rounded
+
+
+def round_graph(tensors: Tensors, grids: dict[str, Grid]) -> None:
+    """What its graph calculates from now on is what comes out of bytes."""
     for convolution in tensors.of_frame():
-        convolution.weight.requires_grad_(False)
-        parametrize.register_parametrization(convolution, "weight", Rounding(rounded_together), unsafe=True)
-
-
-def round_between_layers(tensors: Tensors, ranges: dict[str, np.ndarray]) -> None:
-    grids = {name: Grid(limits) for name, limits in ranges.items()}
+        parametrize.register_parametrization(convolution, "weight", RoundedWeights(), unsafe=True)
     for name, grid in grids.items():
-        tensors.hook(name, Rounding(grid.rounded))
+        tensors.hook(name, grid)
     for convolution, source in tensors.convolutions():
-        rounding = Rounding(partial(rounded_weights, scale=grids[source].scale))
-        parametrize.register_parametrization(convolution, "weight", rounding, unsafe=True)
+        parametrize.register_parametrization(convolution, "weight", RoundedWeights(grids[source]), unsafe=True)
+
+
+def errors(rounded: export.Graph, graph: export.Graph, crops: torch.Tensor) -> torch.Tensor:
+    """Each crop's squared error in code values, as a logarithm: every crop counts, whatever there is in it."""
+    low, high = graph.description["input"].get("range", [0, 1])
+    with torch.no_grad():
+        wanted = graph(crops)
+    return ((MOST_BYTE / (high - low) * (rounded(crops) - wanted)).square().mean((1, 2, 3)) + LEAST_ERROR).log()
 
 
 @torch.no_grad()
-def error(student: nn.Module, teacher: nn.Module, batch: torch.Tensor) -> float:
-    """Root mean square, in 8-bit code values of a range of 1."""
-    parts = [(student(part) - teacher(part)).square().mean().item() for part in batch.split(8)]
-    return 255 * float(np.mean(parts)) ** 0.5
+def typical_error(rounded: export.Graph, graph: export.Graph, crops: torch.Tensor) -> float:
+    """In code values."""
+    return float(torch.cat([errors(rounded, graph, part) for part in crops.split(8)]).mean().exp().sqrt())
 
 
-def train(student: export.Graph, teacher: export.Graph, crops: Crops, held: torch.Tensor, options: argparse.Namespace) -> None:
-    parameters = [p for p in student.parameters() if p.requires_grad]
-    optimizer = torch.optim.Adam(parameters, lr=options.rate)
-    for step in range(options.steps):
-        if step % 200 == 0:
-            print(f"{100 * step // options.steps} %, step {step}, rms error {error(student, teacher, held):.4f}", flush=True)
+def learn(rounded: export.Graph, grids: list[Grid], graph: export.Graph, crops: Crops, options: argparse.Namespace) -> None:
+    held = crops.batch(HELD_OUT)
+    optimizer = torch.optim.Adam([grid.logarithm for grid in grids], lr=options.rate)
+    for step in range(options.steps + 1):
+        if step % 100 == 0 or step == options.steps:
+            done = 100 * step // max(options.steps, 1)
+            print(f"{done} %, step {step}, error {typical_error(rounded, graph, held):.4f} code values", flush=True)
         for group in optimizer.param_groups:
-            group["lr"] = options.rate * (1 + np.cos(np.pi * step / options.steps)) / 2
-        batch = crops.batch(options.batch)
-        with torch.no_grad():
-            wanted = teacher(batch)
+            group["lr"] = options.rate * (1 + np.cos(np.pi * step / max(options.steps, 1))) / 2
         optimizer.zero_grad()
-        for Rounding.is_on in (False, True):
-            (student(batch) - wanted).square().mean().backward()
+        errors(rounded, graph, crops.batch(options.batch)).mean().backward()
         optimizer.step()
-
-
-def unparametrized(graph: export.Graph) -> list[nn.Module]:
-    """Its modules without those that parametrizing added."""
-    return [module for name, module in graph.named_modules() if "parametrizations" not in name.split(".")]
 
 
 def main() -> None:
@@ -287,36 +297,26 @@ def main() -> None:
     parser.add_argument("file", type=Path, metavar="IN.safetensors")
     parser.add_argument("out", type=Path, metavar="OUT.safetensors")
     parser.add_argument("--frames", type=Path, nargs="+", required=True, metavar="FILE.npy")
-    parser.add_argument("--side", type=int, default=160, help="of a crop; a multiple of the network's")
-    parser.add_argument("--crops", type=int, default=96, help="for the ranges")
-    parser.add_argument("--steps", type=int, default=0, help="of training; 0: ranges alone, the weights stay as they are")
-    parser.add_argument("--batch", type=int, default=8)
-    parser.add_argument("--rate", type=float, default=2e-4)
+    parser.add_argument("--side", type=int, default=128, help="of a crop; a multiple of the network's")
+    parser.add_argument("--crops", type=int, default=96, help="for the ranges to begin with")
+    parser.add_argument("--steps", type=int, default=800)
+    parser.add_argument("--batch", type=int, default=6)
+    parser.add_argument("--rate", type=float, default=0.02, help="of the ranges' logarithms")
+    parser.add_argument("--share", type=float, default=1, help="of the learned ranges that is kept")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
-    torch.manual_seed(options.seed)
-    teacher = export.load(options.file).eval()
-    student = copy.deepcopy(teacher)
-    crops = Crops(options.frames, teacher, options.side, options.seed)
-    tensors = Tensors(student)
-    some = list(crops.batch(options.crops).split(1))
-    round_frame_weights(tensors)
-    held = crops.batch(32)
-    print(f"rms error of the frame's convolutions: {error(student, teacher, held):.4f}", flush=True)
-    ranges = measure_ranges(student, tensors, some)
-    round_between_layers(tensors, ranges)
-    train(student, teacher, crops, held, options)
-    last = error(student, teacher, held)
-    print(f"rms error {last:.4f}", flush=True)
-    Rounding.is_on = False
-    made = copy.deepcopy(teacher)
-    with torch.no_grad():
-        for module, learned in zip(made.modules(), unparametrized(student)):
-            for name, parameter in module.named_parameters(recurse=False):
-                parameter.copy_(getattr(learned, name))
-    made.ranges = {name + export.RANGE: limits for name, limits in ranges.items()}
-    told = f"tools/train/quantise.py, {options.steps} steps of {options.batch} crops, rms error {last:.3f} code values"
-    export.save(made, options.out, export.provenance(options.file) | {"quantised_by": told})
+    graph = export.load(options.file).eval().requires_grad_(False)
+    rounded = copy.deepcopy(graph)
+    crops = Crops(options.frames, graph, options.side, options.seed)
+    tensors = Tensors(rounded)
+    if not tensors.all():
+        sys.exit(f"quantise.py: {options.file}: expected a layer that may be of bytes, found none")
+    grids = grids_of(rounded, tensors, crops.batch(options.crops).split(1))
+    round_graph(tensors, grids)
+    learn(rounded, list(dict.fromkeys(grids.values())), graph, crops, options)
+    graph.ranges = {name + export.RANGE: options.share * grid.range() for name, grid in grids.items()}
+    told = f"tools/train/quantise.py, {options.steps} steps of {options.batch} crops of {options.side}x{options.side}, {options.share:g} of the ranges"
+    export.save(graph, options.out, export.provenance(options.file) | {"ranges": told})
 
 
 if __name__ == "__main__":
