@@ -5,6 +5,7 @@
 #include <cmath>
 #include <string>
 
+#include "core/anew.h"
 #include "core/planes.h"
 #include "core/workers.h"
 #include "denoise/frame_noise.h"
@@ -73,7 +74,8 @@ NoiseEstimator& NoiseEstimator::operator=(NoiseEstimator&&) noexcept = default;
 
 double NoiseEstimator::estimate(const ConstPlane& plane, int threads) {
   check_plane("NoiseEstimator", plane);
-  state_->told = state_->frame.estimate(plane, checked_thread_count(threads)).value_or(FrameLevel{});
+  const int checked = checked_thread_count(threads);
+  or_anew(*state_, [&] { state_->told = state_->frame.estimate(plane, checked).value_or(FrameLevel{}); });
   return state_->told.sigma;
 }
 
@@ -84,7 +86,8 @@ double NoiseEstimator::update(const ConstPlane& plane, int threads, const ConstP
   }
   State& s = *state_;
   const bool had_time = s.frame.has_time();
-  const auto level = s.frame.estimate_in_time(plane, brightness, checked_thread_count(threads));
+  const int checked = checked_thread_count(threads);
+  const auto level = or_anew(s, [&] { return s.frame.estimate_in_time(plane, brightness, checked); });
   if (s.frame.has_time() && !had_time) {
     s.start();  // what the first frames could not tell does not count
   }

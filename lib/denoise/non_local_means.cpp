@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/anew.h"
 #include "core/planes.h"
 #include "core/rounding.h"
 #include "core/workers.h"
@@ -262,7 +263,7 @@ struct NonLocalMeans::State {
     }
   }
 
-  void filter(const NlmFrame& frame, int most_threads) {
+  void filter_tiles(const NlmFrame& frame, int most_threads) {
     const Tiling tiles(frame, most_threads);
     const int threads = std::min(tiles.count(), most_threads);
     prepare(tiles.layout, threads);
@@ -270,6 +271,8 @@ struct NonLocalMeans::State {
       denoise::filter_tile(frame, tiles[i], layout, scratch[static_cast<std::size_t>(slot)]);
     });
   }
+
+  void filter(const NonLocalMeansFrame& frame, const NonLocalMeansParameters& parameters);
 };
 
 NonLocalMeans::NonLocalMeans() : state_(std::make_unique<State>()) {}
@@ -285,13 +288,18 @@ void NonLocalMeans::filter(std::span<const ConstPlane> in, std::span<const Plane
 void NonLocalMeans::filter(const NonLocalMeansFrame& frame, const NonLocalMeansParameters& parameters) {
   check_frame(frame, parameters.method);
   check_parameters(parameters);
+  or_anew(*state_, [&] { state_->filter(frame, parameters); });
+}
+
+void NonLocalMeans::State::filter(const NonLocalMeansFrame& frame,
+                                  const NonLocalMeansParameters& parameters) {
   auto [in, out, joint_in, joint_out, variance] = frame;
   // Tiles read what others write.
   if (overlap(in, out) || overlap(in, joint_out)) {
-    in = state_->own.copy(in);
+    in = own.copy(in);
   }
   if (overlap(joint_in, joint_out) || overlap(joint_in, out)) {
-    joint_in = state_->joint.copy(joint_in);
+    joint_in = joint.copy(joint_in);
   }
   if (filter_h(parameters) == 0) {
     copy_planes(in, out);
@@ -299,13 +307,12 @@ void NonLocalMeans::filter(const NonLocalMeansFrame& frame, const NonLocalMeansP
     return;
   }
   if (parameters.method == NonLocalMeansMethod::kAttention) {
-    state_->attention.filter(in, out, parameters);
+    attention.filter(in, out, parameters);
     return;
   }
-  state_->filter(
-      {in, out, joint_in, joint_out, variance, parameters.patch_size / 2, parameters.search_size / 2,
-       denoise::make_weight_law(parameters, static_cast<int>(in.size()), in[0].bit_depth)},
-      thread_count(parameters.threads));
+  filter_tiles({in, out, joint_in, joint_out, variance, parameters.patch_size / 2, parameters.search_size / 2,
+                denoise::make_weight_law(parameters, static_cast<int>(in.size()), in[0].bit_depth)},
+               thread_count(parameters.threads));
 }
 
 }  // namespace nonlocal

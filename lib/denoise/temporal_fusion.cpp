@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "core/aligned_buffer.h"
+#include "core/anew.h"
 #include "core/planes.h"
 #include "core/rounding.h"
 #include "core/workers.h"
@@ -266,6 +267,8 @@ struct TemporalFusion::State {
   [[nodiscard]] bool is_for(std::span<const ConstPlane> guide_planes,
                             std::span<const ConstPlane> others) const;
   void prepare(std::span<const ConstPlane> guide_planes, std::span<const ConstPlane> others, int threads);
+  void take(std::span<const ConstPlane> guide_planes, std::span<const ConstPlane> others,
+            const TemporalFusionParameters& parameters);
   void take_variance(const ConstPlane& of_frame);
   void start(std::span<const ConstPlane> in, double sigma, int threads);
   void fuse(std::span<const ConstPlane> in, const TemporalFusionParameters& p, int threads);
@@ -524,29 +527,33 @@ void TemporalFusion::fuse(std::span<const ConstPlane> guides, std::span<const Co
   check_parameters(parameters);
   check_all(guides, others);
   check_variance(parameters.variance, (guides[0].width + 1) / 2, (guides[0].height + 1) / 2);
-  State& s = *state_;
+  or_anew(*state_, [&] { state_->take(guides, others, parameters); });
+}
+
+void TemporalFusion::State::take(std::span<const ConstPlane> guide_planes, std::span<const ConstPlane> others,
+                                 const TemporalFusionParameters& parameters) {
   const int threads = thread_count(parameters.threads);
-  s.prepare(guides, others, threads);
+  prepare(guide_planes, others, threads);
   std::array<ConstPlane, 7> all;
-  std::copy(others.begin(), others.end(), std::copy(guides.begin(), guides.end(), all.begin()));
-  const std::span<const ConstPlane> in(all.data(), guides.size() + others.size());
-  s.take_variance(parameters.variance);
-  if (s.has_before) {
-    if (!s.is_remembered) {
-      s.motion.remember(this->guides(), true, threads);
+  std::copy(others.begin(), others.end(), std::copy(guide_planes.begin(), guide_planes.end(), all.begin()));
+  const std::span<const ConstPlane> in(all.data(), guides + others.size());
+  take_variance(parameters.variance);
+  if (has_before) {
+    if (!is_remembered) {
+      motion.remember(std::span<const ConstPlane>(views).first(guides), true, threads);
     }
-    for (StatePlane& p : s.planes) {
+    for (StatePlane& p : planes) {
       std::swap(p.now, p.before);
     }
-    s.fuse(in, parameters, threads);
+    fuse(in, parameters, threads);
   } else {
-    s.start(in, told_sigma(parameters), threads);
+    start(in, told_sigma(parameters), threads);
   }
-  s.has_before = true;
-  s.is_remembered = false;
-  s.views.clear();
-  for (const StatePlane& p : s.planes) {
-    s.views.push_back(p.view());
+  has_before = true;
+  is_remembered = false;
+  views.clear();
+  for (const StatePlane& p : planes) {
+    views.push_back(p.view());
   }
 }
 
@@ -581,8 +588,10 @@ void TemporalFusion::remember(std::span<const ConstPlane> filtered_guides) {
       refuse("one of " + std::to_string(p.width) + "x" + std::to_string(p.height));
     }
   }
-  state_->motion.remember(filtered_guides, false, static_cast<int>(state_->scratch.size()));
-  state_->is_remembered = true;
+  or_anew(*state_, [&] {
+    state_->motion.remember(filtered_guides, false, static_cast<int>(state_->scratch.size()));
+    state_->is_remembered = true;
+  });
 }
 
 void TemporalFusion::reset() { state_->has_before = state_->is_remembered = false; }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/anew.h"
 #include "core/planes.h"
 #include "core/workers.h"
 #include "denoise/checks.h"
@@ -191,7 +192,7 @@ Noisy VideoDenoiser::State::with_noise(std::span<const ConstPlane> luma_planes,
   if (p.sigma.is_level()) {
     return {luma_planes, chroma_planes, {}, {}};
   }
-  noise.make(luma_planes, p.sigma, p.strength, thread_count(p.threads));
+  or_anew(noise, [&] { noise.make(luma_planes, p.sigma, p.strength, thread_count(p.threads)); });
   return {luma_planes, chroma_planes, noise.variance(), noise.deviation()};
 }
 

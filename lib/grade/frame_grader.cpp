@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/aligned_buffer.h"
+#include "core/anew.h"
 #include "core/rounding.h"
 #include "core/workers.h"
 #include "grade/colour_space.h"
@@ -396,8 +397,10 @@ FrameGrader& FrameGrader::operator=(FrameGrader&&) noexcept = default;
 void FrameGrader::run(std::span<const ConstPlane> in, std::span<const Plane> out, const ColourFormat& format,
                       const CrossAttentionFilter& filter, const GradeParameters& parameters) {
   check(in, out, format, parameters);
-  state_->run_exact(grade::make_frame_job(in, out, format, parameters.strength), format,
-                    GradeAccess::folded(filter), thread_count(parameters.threads));
+  or_anew(*state_, [&] {
+    state_->run_exact(grade::make_frame_job(in, out, format, parameters.strength), format,
+                      GradeAccess::folded(filter), thread_count(parameters.threads));
+  });
 }
 
 namespace {
@@ -420,8 +423,10 @@ void FrameGrader::run(std::span<const ConstPlane> in, std::span<const Plane> out
   shares.look[0] = &GradeAccess::state(look).look;
   shares.weight[0] = 1;
   shares.tables = 1;
-  state_->run_baked(grade::make_frame_job(in, out, format, parameters.strength), shares,
-                    thread_count(parameters.threads));
+  or_anew(*state_, [&] {
+    state_->run_baked(grade::make_frame_job(in, out, format, parameters.strength), shares,
+                      thread_count(parameters.threads));
+  });
 }
 
 void FrameGrader::run(std::span<const ConstPlane> in, std::span<const Plane> out, const ColourFormat& format,
@@ -440,8 +445,10 @@ void FrameGrader::run(std::span<const ConstPlane> in, std::span<const Plane> out
   shares.weight[1] = static_cast<float>(weight);
   shares.is_blend = shares.look[0]->lattices().has_shape_of(shares.look[1]->lattices());
   shares.tables = shares.is_blend ? 1 : 2;
-  state_->run_baked(grade::make_frame_job(in, out, format, parameters.strength), shares,
-                    thread_count(parameters.threads));
+  or_anew(*state_, [&] {
+    state_->run_baked(grade::make_frame_job(in, out, format, parameters.strength), shares,
+                      thread_count(parameters.threads));
+  });
 }
 
 }  // namespace nonlocal

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "attention/matrix_check.h"
+#include "core/anew.h"
 #include "core/workers.h"
 #include "grade/block_motion.h"
 #include "grade/folded.h"
@@ -147,25 +148,27 @@ void MapTracker::follow(std::span<const ConstPlane> frame, const ColourFormat& f
   grade::check_frame(kName, frame, format);
   check(parameters);
   State& s = *state_;
-  const int threads = thread_count(parameters.threads);
-  const ConstPlane& plane = frame[format.model == ColourModel::kRgb ? 1 : 0];
-  s.now.take(plane, threads);
-  if (s.width != plane.width || s.height != plane.height) {
-    s.width = plane.width;
-    s.height = plane.height;
-    s.is_pending = false;
-    s.known.map.clear();
-  }
-  if (s.is_pending) {
-    s.pending.follow(s.now, threads);
-  }
-  s.shown.clear();
-  if (!s.known.map.empty()) {
-    s.known.follow(s.now, threads);
-    if (s.known.resembles) {
-      move(s.known, s.shown, threads);
+  or_anew(s, [&] {
+    const int threads = thread_count(parameters.threads);
+    const ConstPlane& plane = frame[format.model == ColourModel::kRgb ? 1 : 0];
+    s.now.take(plane, threads);
+    if (s.width != plane.width || s.height != plane.height) {
+      s.width = plane.width;
+      s.height = plane.height;
+      s.is_pending = false;
+      s.known.map.clear();
     }
-  }
+    if (s.is_pending) {
+      s.pending.follow(s.now, threads);
+    }
+    s.shown.clear();
+    if (!s.known.map.empty()) {
+      s.known.follow(s.now, threads);
+      if (s.known.resembles) {
+        move(s.known, s.shown, threads);
+      }
+    }
+  });
 }
 
 void MapTracker::begin() {
@@ -173,9 +176,11 @@ void MapTracker::begin() {
   if (s.now.width() == 0) {
     return;
   }
-  s.pending.begin(s.now);
-  s.pending.map.copy(s.shown.view());
-  s.is_pending = true;
+  or_anew(s, [&] {
+    s.pending.begin(s.now);
+    s.pending.map.copy(s.shown.view());
+    s.is_pending = true;
+  });
 }
 
 void MapTracker::found(const ConstMatrix& map, const MapTrackerParameters& parameters) {
@@ -189,22 +194,24 @@ void MapTracker::found(const ConstMatrix& map, const MapTrackerParameters& param
   if (!std::exchange(s.is_pending, false)) {
     return;
   }
-  Grid& before = s.pending.map;
-  if (before.rows == map.rows && before.columns == map.columns) {
-    for (int y = 0; y < map.rows; ++y) {
-      for (int x = 0; x < map.columns; ++x) {
-        float& value = before.row(y)[x];
-        value += static_cast<float>(parameters.trust) * (map.row(y)[x] - value);
+  or_anew(s, [&] {
+    Grid& before = s.pending.map;
+    if (before.rows == map.rows && before.columns == map.columns) {
+      for (int y = 0; y < map.rows; ++y) {
+        for (int x = 0; x < map.columns; ++x) {
+          float& value = before.row(y)[x];
+          value += static_cast<float>(parameters.trust) * (map.row(y)[x] - value);
+        }
       }
+    } else {
+      before.copy(map);
     }
-  } else {
-    before.copy(map);
-  }
-  std::swap(s.known, s.pending);
-  s.shown.clear();
-  if (s.known.resembles) {
-    move(s.known, s.shown, thread_count(parameters.threads));
-  }
+    std::swap(s.known, s.pending);
+    s.shown.clear();
+    if (s.known.resembles) {
+      move(s.known, s.shown, thread_count(parameters.threads));
+    }
+  });
 }
 
 ConstMatrix MapTracker::map() const { return state_->shown.view(); }

@@ -8,6 +8,7 @@
 
 #include "attention/matrix_check.h"
 #include "core/aligned_buffer.h"
+#include "core/anew.h"
 #include "core/rounding.h"
 #include "core/workers.h"
 #include "grade/colour_space.h"
@@ -225,9 +226,11 @@ void TokenMaps::run(std::span<const ConstPlane> frame, const ColourFormat& forma
     throw InvalidArgument(std::string(kMaps) + ": expected 1x1 cells to one a pixel, up to 1024x1024, got " +
                           std::to_string(parameters.columns) + "x" + std::to_string(parameters.rows));
   }
-  state_->kernels = grade::exact_kernels();
-  const grade::ExactJob job = make_exact_job(GradeAccess::folded(filter), grade::colour_space(format));
-  state_->run(grade::make_frame_job(frame, {}, format, 1), job, parameters);
+  or_anew(*state_, [&] {
+    state_->kernels = grade::exact_kernels();
+    const grade::ExactJob job = make_exact_job(GradeAccess::folded(filter), grade::colour_space(format));
+    state_->run(grade::make_frame_job(frame, {}, format, 1), job, parameters);
+  });
 }
 
 int TokenMaps::tokens() const { return state_->tokens; }

@@ -1,4 +1,7 @@
 // What the library throws. Every message says what was expected and what came.
+//
+// Where memory runs out it is std::bad_alloc. What filters frames is then as a new object, without a past,
+// and may go on; what was opened from a file stays so.
 #pragma once
 
 #include <stdexcept>
