@@ -309,6 +309,8 @@ def main() -> None:
     rounded = copy.deepcopy(graph)
     crops = Crops(options.frames, graph, options.side, options.seed)
     tensors = Tensors(rounded)
+    if graph.frames > 1:
+        sys.exit(f"quantise.py: {options.file}: expected a network of single frames, found one of {graph.frames}")
     if not tensors.all():
         sys.exit(f"quantise.py: {options.file}: expected a layer that may be of bytes, found none")
     grids = grids_of(rounded, tensors, crops.batch(options.crops).split(1))
