@@ -12,6 +12,7 @@ namespace {
 
 constexpr float kMostByte = 255;
 constexpr double kMostWeight = 127;
+constexpr std::size_t kMostProducts = 66'000;  // of a byte and a weight, whose sum has 32 bits
 constexpr float kLeastShare = 1e-3F;  // of the largest scale: what hardly varies is not blown up without end
 constexpr double kLeastScale = 1e-20;
 constexpr double kLeastBiasStep = 1e-7;
@@ -20,6 +21,10 @@ std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
 // Whether bytes go through it as they are.
 bool is_rearrangement(const Op& op) { return op.kind == OpKind::kShuffle || op.kind == OpKind::kUnshuffle; }
+
+std::size_t products(const Op& convolution) {
+  return convolution.weight.size() / index(convolution.channels);
+}
 
 bool is_homogeneous(const PostOp& post) {
   return post.is_sum || post.activation.kind == ActivationKind::kRelu ||
@@ -81,7 +86,9 @@ class Quantiser {
       const Op& op = ops_[i];
       is_frame_[i] =
           op.kind == OpKind::kInput || (op.kind == OpKind::kUnshuffle && is_frame_[index(op.inputs[0])]);
-      ranges_[i] = {op.low, op.high};
+      if (!is_frame_[i]) {
+        ranges_[i] = {op.low, op.high};
+      }
     }
     if (low <= 0 && high >= 0) {
       ranges_[0] = {std::vector<float>(index(ops_[0].channels), low),
@@ -158,7 +165,7 @@ class Quantiser {
     const bool is_frame = is_frame_[index(op.inputs[k])];
     switch (op.kind) {
       case OpKind::kConvolution:
-        return k == 0 ? op.groups == 1 : may_[i] && !is_frame;
+        return k == 0 ? op.groups == 1 && products(op) <= kMostProducts : may_[i] && !is_frame;
       case OpKind::kShuffle:
       case OpKind::kUnshuffle:
         return may_[i];

@@ -607,6 +607,27 @@ TEST_F(NetworkFile, RangesOfAnySizeRun) {
   }
 }
 
+// More products than 32 bits hold the sum of: these stay in floating point.
+TEST_F(NetworkFile, SumsOfBytesDoNotOverflow) {
+  if (!is_supported(NetworkPrecision::kInt8)) {
+    GTEST_SKIP() << "no VNNI";
+  }
+  Tensors tensors;
+  const json head = testing::add_convolution("head", 1, 32, 1, tensors);
+  const json wide = testing::add_convolution("wide", 32, 1, 63, tensors);
+  for (model::NamedTensor& tensor : tensors) {
+    std::fill(tensor.values.begin(), tensor.values.end(), tensor.name.ends_with("bias") ? 0.0F : 1.0F);
+  }
+  tensors.push_back({"relu.range", {2, 32}, std::vector<float>(64, 1)});
+  testing::write_network(
+      path(), {{"input", {{"channels", 1}}}, {"layers", {head, {{"name", "relu"}, {"type", "relu"}}, wide}}},
+      tensors);
+  Floats white(1, 64, 64);
+  std::fill(white.values.begin(), white.values.end(), 1.0F);
+  Network network(path(), NetworkPrecision::kInt8);
+  EXPECT_NEAR(run(network, white).values[32 * 64 + 32], 63 * 63 * 32, 0.01 * 63 * 63 * 32);
+}
+
 TEST_F(SpoiltFile, FieldsAreChecked) {
   EXPECT_EQ(after_layer([](json& l) { l["kernl"] = 3; }), "layer \"head\": unknown field \"kernl\"");
   EXPECT_EQ(after_layer([](json& l) { l["kernel"] = "3"; }),
