@@ -13,8 +13,8 @@
 #include "element_error.h"
 #include "element_parts.h"
 #include "frames_ahead.h"
-#include "nonlocal/noise_estimate.h"
 #include "nonlocal/video_denoiser.h"
+#include "nonlocal/video_noise.h"
 #include "video_caps.h"
 #include "video_planes.h"
 
@@ -27,9 +27,9 @@ using nonlocal::AdaptiveSearch;
 using nonlocal::FramePlanes;
 using nonlocal::FramesAhead;
 using nonlocal::kMostAhead;
-using nonlocal::NoiseEstimator;
-using nonlocal::PlaneGroup;
+using nonlocal::Plane;
 using nonlocal::VideoDenoiser;
+using nonlocal::VideoNoise;
 using nonlocal::WaitingFrames;
 
 // ---------------------------------------------------------------------------------------------- settings
@@ -156,8 +156,8 @@ struct FieldDenoiser {
 
 // What the streaming thread remembers from frame to frame; it is guarded by the pad's stream lock.
 struct State {
-  std::array<FieldDenoiser, 2> denoisers;    // by field of interlaced frames
-  std::array<NoiseEstimator, 3> estimators;  // by component
+  std::array<FieldDenoiser, 2> denoisers;  // by field of interlaced frames
+  nonlocal::VideoNoiseEstimator noise;
   WaitingFrames waiting;
   bool drains = false;  // what waits is to come out, whatever is ahead of it
   GstClockTime last_pts = GST_CLOCK_TIME_NONE;
@@ -180,9 +180,7 @@ struct State {
 
   // Forgets the frames that came before; working memory stays.
   void reset() {
-    for (NoiseEstimator& estimator : estimators) {
-      estimator.reset();
-    }
+    noise.reset();
     for (FieldDenoiser& field : denoisers) {
       field.denoiser.reset();
     }
@@ -193,15 +191,6 @@ struct State {
     live.reset();
     posted = Posted();
   }
-};
-
-// What noise the planes have.
-struct Noise {
-  double level = 0;  // of luma, over the frame
-  nonlocal::NoiseCurve luma;
-  double chroma = 0;
-  double grain = 1;
-  double chroma_grain = 1;
 };
 
 }  // namespace
@@ -507,71 +496,20 @@ void install_properties(GObjectClass* object_class) {
 
 // ---------------------------------------------------------------------------------------------- filtering
 
-// The root of the mean of a group's variances, as d² is a mean over its planes, too.
-class MeanSigma {
- public:
-  void add(double sigma) {
-    sum_of_squares_ += sigma * sigma;
-    ++count_;
-  }
-  [[nodiscard]] double value() const { return std::min(std::sqrt(sum_of_squares_ / count_), kMostSigma); }
-
- private:
-  double sum_of_squares_ = 0;
-  int count_ = 0;
-};
-
-struct GroupNoise {
-  double level;
-  nonlocal::NoiseCurve curve;
-  double grain;
-};
-
-// Of what depends on the brightness of `luma`, if that is given, and not on its own.
-GroupNoise estimate(State& state, const PlaneGroup& group, int first_component,
-                    const nonlocal::ConstPlane& luma = {}) {
-  MeanSigma level;
-  MeanSigma dark;
-  MeanSigma bright;
-  double grain = 0;
-  for (int i = 0; i < group.count; ++i) {
-    NoiseEstimator& estimator = state.estimators[first_component + i];
-    level.add(estimator.update(group.planes[i], state.settings.threads, luma));
-    dark.add(estimator.curve().dark);
-    bright.add(estimator.curve().bright);
-    grain += estimator.grain();
-  }
-  return {level.value(), {dark.value(), bright.value()}, grain / group.count};
-}
-
 // What the frame is filtered with. Luma is estimated even where it is left alone: noise-level stays true.
-Noise noise_of(State& state, const FramePlanes& planes) {
+VideoNoise noise_of(State& state, const FramePlanes& planes) {
   const Settings& settings = state.settings;
   if (!settings.estimates()) {
-    return {settings.sigma, settings.sigma, settings.sigma, 1, 1};
+    return settings.sigma;
   }
-  GroupNoise luma = estimate(state, planes.luma, 0);
-  if (settings.attends()) {
-    luma.curve = luma.level;
-  }
-  Noise noise = {luma.level, luma.curve, 0, luma.grain, 1};
-  if (!planes.chroma.empty() && !settings.leaves_chroma() && (!settings.is_joint() || settings.fuses())) {
-    const GroupNoise chroma = estimate(state, planes.chroma, 1, planes.luma.planes[0]);
-    const double where_luma_has_most =
-        luma.curve.dark < luma.curve.bright ? chroma.curve.bright : chroma.curve.dark;
-    noise.chroma = luma.curve.is_level() ? chroma.level : where_luma_has_most;
-    noise.chroma_grain = chroma.grain;
-  }
-  return noise;
+  const bool with_chroma = !settings.leaves_chroma() && (!settings.is_joint() || settings.fuses());
+  return state.noise.update(planes.luma.all(), with_chroma ? planes.chroma.all() : std::span<const Plane>(),
+                            settings.threads);
 }
 
 nonlocal::VideoDenoiserParameters denoiser_parameters(const Settings& settings, int search_size,
-                                                      const Noise& noise) {
+                                                      const VideoNoise& noise) {
   nonlocal::VideoDenoiserParameters p;
-  p.sigma = noise.luma;
-  p.chroma_sigma = noise.chroma;
-  p.grain = noise.grain;
-  p.chroma_grain = noise.chroma_grain;
   p.strength = settings.strength;
   p.chroma_strength = settings.chroma_strength;
   p.patch_size = settings.patch();
@@ -581,6 +519,7 @@ nonlocal::VideoDenoiserParameters denoiser_parameters(const Settings& settings, 
   p.method =
       settings.attends() ? nonlocal::NonLocalMeansMethod::kAttention : nonlocal::NonLocalMeansMethod::kDirect;
   p.threads = settings.threads;
+  set_noise(p, noise);
   return p;
 }
 
@@ -695,7 +634,7 @@ void denoise(GstBaseTransform* trans, const GstVideoFrame& frame) {
   const int search_size = state.adaptive.search_size(settings.search());
   const GstClockTime start = gst_util_get_timestamp();
   // Motion makes the fields differ, which would pass for noise: one is enough.
-  const Noise noise = noise_of(state, interlaced ? nonlocal::field_of(planes, 0) : planes);
+  const VideoNoise noise = noise_of(state, interlaced ? nonlocal::field_of(planes, 0) : planes);
   if (!gst_base_transform_is_passthrough(trans)) {
     // Not by frame.info, which has this buffer's strides: those that wait may have others.
     FramesAhead ahead(state.waiting, settings.ahead(), GST_VIDEO_FILTER(trans)->in_info);

@@ -2,22 +2,17 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <span>
 #include <string>
 
 #include "denoise/checks.h"
 #include "nonlocal/error.h"
-#include "nonlocal/noise_estimate.h"
 #include "nonlocal/video_denoiser.h"
+#include "nonlocal/video_noise.h"
 
 namespace {
 
-using nonlocal::ConstPlane;
-using nonlocal::NoiseEstimator;
 using nonlocal::Plane;
-
-constexpr double kMostSigma = 100;
 
 thread_local std::string last_error;
 
@@ -44,34 +39,12 @@ Plane plane_of(const nonlocal_plane& p) {
 
 struct nonlocal_denoiser {
   nonlocal::VideoDenoiser denoiser;
-  std::array<NoiseEstimator, 3> estimators;  // of Y, Cb, Cr
+  nonlocal::VideoNoiseEstimator estimator;
   double noise = 0;
   std::array<Plane, 3> planes;
 
   void filter(const nonlocal_plane* given, int count, const nonlocal_settings& settings);
-  void take_noise(nonlocal::VideoDenoiserParameters& parameters, int count);
 };
-
-// As the element does: chroma's noise depends on luma's brightness.
-void nonlocal_denoiser::take_noise(nonlocal::VideoDenoiserParameters& parameters, int count) {
-  NoiseEstimator& luma = estimators[0];
-  noise = std::min(luma.update(planes[0], parameters.threads), kMostSigma);
-  parameters.sigma = {std::min(luma.curve().dark, kMostSigma), std::min(luma.curve().bright, kMostSigma)};
-  parameters.grain = luma.grain();
-  if (count == 1) return;
-  double squares = 0;
-  double grain = 0;
-  const bool is_level = luma.curve().is_level();
-  for (int i = 1; i < count; ++i) {
-    const double level = estimators[i].update(planes[i], parameters.threads, planes[0]);
-    const nonlocal::NoiseCurve curve = estimators[i].curve();
-    const double sigma = luma.curve().dark < luma.curve().bright ? curve.bright : curve.dark;
-    squares += is_level ? level * level : sigma * sigma;
-    grain += estimators[i].grain();
-  }
-  parameters.chroma_sigma = std::min(std::sqrt(squares / 2), kMostSigma);
-  parameters.chroma_grain = grain / 2;
-}
 
 void nonlocal_denoiser::filter(const nonlocal_plane* given, int count, const nonlocal_settings& settings) {
   if (given == nullptr || (count != 1 && count != 3))
@@ -86,14 +59,14 @@ void nonlocal_denoiser::filter(const nonlocal_plane* given, int count, const non
   parameters.temporal = settings.temporal != 0;
   parameters.threads = settings.threads;
   const bool is_estimated = settings.sigma < 0;
-  if (!is_estimated) parameters.sigma = parameters.chroma_sigma = settings.sigma;
+  if (!is_estimated) set_noise(parameters, settings.sigma);
   const std::span<const Plane> luma(planes.data(), 1);
   const std::span<const Plane> chroma(planes.data() + 1, static_cast<std::size_t>(count - 1));
   nonlocal::check_frame(luma, chroma, parameters);
-  if (is_estimated)
-    take_noise(parameters, count);
-  else
-    noise = settings.sigma;
+  const nonlocal::VideoNoise found =
+      is_estimated ? estimator.update(luma, chroma, parameters.threads) : settings.sigma;
+  set_noise(parameters, found);
+  noise = found.level;
   denoiser.filter(luma, chroma, parameters);
 }
 
@@ -127,7 +100,7 @@ double nonlocal_denoiser_noise(const nonlocal_denoiser* denoiser) { return denoi
 
 void nonlocal_denoiser_reset(nonlocal_denoiser* denoiser) {
   denoiser->denoiser.reset();
-  for (NoiseEstimator& estimator : denoiser->estimators) estimator.reset();
+  denoiser->estimator.reset();
 }
 
 const char* nonlocal_last_error() { return last_error.c_str(); }

@@ -16,7 +16,8 @@ namespace nonlocal {
 
 struct VideoDenoiserParameters {
   // Standard deviation of the noise in 8-bit code values, 0 to 100: of luma, or of RGB, one number or by
-  // brightness; and of the chroma planes, where luma has most.
+  // brightness; and of the chroma planes, where luma has most. set_noise() sets them to what a
+  // VideoNoiseEstimator finds (video_noise.h).
   NoiseCurve sigma = 10;
   double chroma_sigma = 10;
   double grain = 1;  // of luma and of chroma, as of TemporalFusionParameters

@@ -6,11 +6,11 @@
 #include <nonlocal/error.h>
 #include <nonlocal/frame_grader.h>
 #include <nonlocal/network.h>
-#include <nonlocal/noise_estimate.h>
 #include <nonlocal/non_local_means.h>
 #include <nonlocal/refinement.h>
 #include <nonlocal/text_encoder.h>
 #include <nonlocal/video_denoiser.h>
+#include <nonlocal/video_noise.h>
 
 #include <array>
 #include <cmath>
@@ -60,12 +60,12 @@ struct Picture {
 void denoise() {
   Picture picture(120, 12);
   const nonlocal::Plane plane = picture.plane();
-  const double sigma = nonlocal::NoiseEstimator().estimate(plane);
-  expect(std::abs(sigma - 12) < 2, "noise of about 12");
+  const nonlocal::VideoNoise noise = nonlocal::VideoNoiseEstimator().update({&plane, 1});
+  expect(std::abs(noise.level - 12) < 2, "noise of about 12");
   nonlocal::VideoDenoiser denoiser;
   denoiser.refine_with(nonlocal::find_model("refine_balanced"));
   nonlocal::VideoDenoiserParameters parameters;
-  parameters.sigma = sigma;
+  set_noise(parameters, noise);
   denoiser.filter({&plane, 1}, {}, parameters);
   expect(picture.deviation() < 4, "a denoised picture");
 }
