@@ -45,9 +45,9 @@ void check_sizes(const AttentionParameters& p) {
 void check_relevance(const AttentionParameters& p) {
   const bool is_concatenation = p.relevance == Relevance::kConcatenation;
   const bool is_additive = p.relevance == Relevance::kAdditive;
-  require(!p.scale || (std::isfinite(*p.scale) && !is_concatenation && !is_additive),
-          "a finite scale, and none for kConcatenation and kAdditive", p.scale.value_or(0));
-  require(std::isfinite(p.relevance_bias), "a finite relevance_bias", p.relevance_bias);
+  require(!p.scale || (std::abs(*p.scale) <= 1e30 && !is_concatenation && !is_additive),
+          "a scale from -1e30 to 1e30, and none for kConcatenation and kAdditive", p.scale.value_or(0));
+  require(std::abs(p.relevance_bias) <= 1e30, "a relevance_bias from -1e30 to 1e30", p.relevance_bias);
   const bool is_exponential = p.relevance != Relevance::kDotProduct && !is_concatenation;
   require(!p.ceiling || (std::abs(*p.ceiling) <= 1e30 && is_exponential),
           "a ceiling from -1e30 to 1e30, and none for kDotProduct and kConcatenation", p.ceiling.value_or(0));

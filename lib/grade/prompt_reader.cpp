@@ -33,12 +33,13 @@ PromptReader::PromptReader(PromptReader&&) noexcept = default;
 PromptReader& PromptReader::operator=(PromptReader&&) noexcept = default;
 
 PromptReading PromptReader::read(std::string_view prompt) {
+  constexpr int kFrame = 2;  // the tokens for start and end
   PromptReading reading;
-  if (prompt.find_first_not_of(" \t\r\n\f\v") == std::string_view::npos) {
-    return reading;
-  }
   TextEmbedding read = state_->encoder.encode(state_->words.corrected(prompt));
   const int count = static_cast<int>(read.ids.size());
+  if (count <= kFrame) {
+    return reading;
+  }
   reading.filter.emplace(state_->model, ConstMatrix{read.tokens.data(), count, read.width, read.width});
   for (const std::int32_t id : read.ids) {
     reading.tokens.push_back(state_->encoder.tokenizer()->piece(id));

@@ -537,7 +537,9 @@ TEST(Attention, RefusesParametersThatMakeNoSense) {
              p.relevance = Relevance::kDotProduct;
              p.ceiling = 0;
            },
-           [](P& p) { p.scale = NAN; }, [](P& p) { p.relevance_bias = INFINITY; }}) {
+           [](P& p) { p.scale = NAN; }, [](P& p) { p.scale = 1e39; },
+           [](P& p) { p.relevance_bias = INFINITY; },
+           [](P& p) { p.relevance_bias = -1e39; }}) {  // which a float does not hold
     EXPECT_NE(message(spoil), "nothing was thrown");
   }
   const std::vector<float> three(3);

@@ -41,7 +41,7 @@ TEST(PromptReader, GivesWhatItsPartsGive) {
 
 TEST(PromptReader, WhiteSpaceAsksForNothing) {
   PromptReader reader(model());
-  for (const char* prompt : {"", " ", "\t\r\n \f\v"}) {
+  for (const char* prompt : {"", " ", "\t\r\n \f\v", "\u00a0\u2003\u3000"}) {
     const PromptReading read = reader.read(prompt);
     EXPECT_FALSE(read.filter);
     EXPECT_TRUE(read.tokens.empty() && read.unknown_words.empty());

@@ -84,6 +84,7 @@ TEST(RegionRelevance, WrongArgumentsAreRefused) {
                InvalidArgument);
   EXPECT_THROW(region_relevance(q, keys.view(), {.relevance_weight = q}, weights), InvalidArgument);
   EXPECT_THROW(region_relevance(q, keys.view(), {.scale = std::nan("")}, weights), InvalidArgument);
+  EXPECT_THROW(region_relevance(q, keys.view(), {.scale = -1e31}, weights), InvalidArgument);
   EXPECT_THROW(pool_regions(weights, keys.view(), {q.data(), 2}), InvalidArgument);
   EXPECT_THROW(pool_regions({weights.data(), 4}, keys.view(), q), InvalidArgument);
 }

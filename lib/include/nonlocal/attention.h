@@ -69,10 +69,10 @@ struct AttentionParameters {
   int heads = 1;
 
   Relevance relevance = Relevance::kScaledDotProduct;
-  std::optional<double> scale = std::nullopt;  // s; finite. Not for kConcatenation and kAdditive
+  std::optional<double> scale = std::nullopt;  // s, -1e30 to 1e30. Not for kConcatenation and kAdditive
   // kConcatenation: 2 dim weights; kAdditive: dim. The same for every head, copied. Else none.
   std::span<const float> relevance_weight = {};
-  double relevance_bias = 0;  // w_0 of kConcatenation
+  double relevance_bias = 0;  // w_0 of kConcatenation, -1e30 to 1e30
   // The largest exponent: f = exp(min(s q·k + b_ij, ceiling)), so that all keys from some likeness on count
   // the same. -1e30 to 1e30; only for relevances that are exponentials.
   std::optional<double> ceiling = std::nullopt;

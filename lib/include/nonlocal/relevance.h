@@ -22,7 +22,7 @@ namespace nonlocal {
 
 struct RegionRelevanceParameters {
   Relevance relevance = Relevance::kScaledDotProduct;  // or kAdditive
-  std::optional<double> scale = std::nullopt;    // of kScaledDotProduct; 1 / sqrt(dim) where there is none
+  std::optional<double> scale = std::nullopt;    // of kScaledDotProduct, -1e30 to 1e30; none: 1 / sqrt(dim)
   std::span<const float> relevance_weight = {};  // of kAdditive: dim weights
 };
 
