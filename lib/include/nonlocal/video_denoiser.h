@@ -26,11 +26,13 @@ struct VideoDenoiserParameters {
   // RGB; and h on the chroma planes.
   double strength = 1;
   double chroma_strength = 1;
-  int patch_size = 5;         // as of NonLocalMeansParameters
-  int search_size = 11;       // that of luma; chroma_parameters() says what suits chroma
-  bool joint_chroma = false;  // chroma is averaged with the weights of luma
-  bool temporal = true;       // fuses frames; where it is false each is filtered by itself
-  int threads = 0;            // 0: as many as the machine has; the output does not depend on it
+  int patch_size = 5;    // as of NonLocalMeansParameters
+  int search_size = 11;  // that of luma; chroma_parameters() says what suits chroma
+  // Chroma is averaged with the weights of luma, whatever its sigma; where frames are fused, though, chroma
+  // without noise (chroma_sigma 0) is left as it is.
+  bool joint_chroma = false;
+  bool temporal = true;  // fuses frames; where it is false each is filtered by itself, whatever is ahead
+  int threads = 0;       // 0: as many as the machine has; the output does not depend on it
   // kAttention takes one sigma for the frame, and neither joint_chroma nor temporal.
   NonLocalMeansMethod method = NonLocalMeansMethod::kDirect;
 };
@@ -56,10 +58,11 @@ class NONLOCAL_API VideoDenoiser {
   void refine_with(const std::string& model_file, NetworkPrecision precision = NetworkPrecision::kAutomatic);
   void do_not_refine();
 
-  // `luma` is one plane, or R, G and B; `chroma` none or two planes, of as many columns and rows or half of
-  // them, rounded either way, and of the same depth. `ahead` are frames that follow this one, the next first,
-  // as they come, where there are any yet: fused as well, from the last of them back to this frame. Throws
-  // InvalidArgument if planes do not fit or a parameter is out of range: the frame is then as it was.
+  // `luma` is one plane, or R, G and B (up to four are filtered together); `chroma` none or two planes, of as
+  // many columns and rows or half of them, rounded either way, and of the same depth. `ahead` are frames that
+  // follow this one, the next first, as they come, where there are any yet: fused as well, from the last of
+  // them back to this frame. Throws InvalidArgument if planes do not fit or a parameter is out of range: the
+  // frame is then as it was.
   void filter(std::span<const Plane> luma, std::span<const Plane> chroma,
               const VideoDenoiserParameters& parameters, std::span<const VideoFrame> ahead = {});
 
