@@ -2,10 +2,11 @@
 """Makes the pairs that restore.py learns from: pictures in motion, clean, and as a camera and x264 leave them.
 
 A clip is 40 tiles of 160x160 side by side, each a window that moves over a training picture (see samples.py; none is of
-the Kodak set): still, panned, zoomed a little, shaken. The pictures of a clip are about as sharp as one another, from
-photographs made smaller to photographs made larger, which film and cameras resemble. Two fifths of the clips get sensor noise,
-a fifth mild blur; x264 codes all of them, in constant quality from 24 to 40. Luma alone, of full range. Of 40 frames every
-fourth is kept, or all but the first four: x264 looks so far ahead, and codes better what stands still for long.
+the Kodak set) or over one of --photographs: still, panned, zoomed a little, shaken. The pictures of a clip are about as
+sharp as one another, from photographs made smaller to photographs made larger, which film and cameras resemble. Two fifths
+of the clips get sensor noise, a fifth mild blur; x264 codes all of them, in constant quality from 24 to 40. Luma alone, of
+full range. Of 40 frames every fourth is kept, or all but the first four: x264 looks so far ahead, and codes better what
+stands still for long.
 
 FOLDER/clean.npy and FOLDER/coded.npy hold the clips: bytes [clips, frames, 800, 1280]. FOLDER/clips.json says how each was
 made. ffmpeg does the coding."""
@@ -37,6 +38,10 @@ def pictures(data: Path, held_out: bool) -> list[tuple[np.ndarray, float]]:
             if path.stem not in left_out[name] and (path.stem in HELD_OUT[name]) == held_out:
                 found.append((read_luma(path), weight))
     return found
+
+
+def photographs(folder: Path) -> list[tuple[np.ndarray, float]]:
+    return [(read_luma(path), 1.0) for path in picture_files(folder)]
 
 
 def varied(picture: np.ndarray, size: float, rng: np.random.Generator) -> np.ndarray:
@@ -143,7 +148,7 @@ def low_rate(noisy: float, rng: np.random.Generator) -> dict:
 
 
 def make(options: argparse.Namespace) -> None:
-    pool = pictures(options.data, options.held_out)
+    pool = photographs(options.photographs) if options.photographs else pictures(options.data, options.held_out)
     rng = np.random.default_rng(options.seed)
     options.out.mkdir(parents=True, exist_ok=True)
     kept = ALL_KEPT if options.all_frames else KEPT
@@ -164,7 +169,9 @@ def make(options: argparse.Namespace) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out", type=Path, metavar="FOLDER")
-    parser.add_argument("--data", type=Path, required=True, help="the folder with the sets of pictures")
+    source = parser.add_mutually_exclusive_group(required=True)
+    source.add_argument("--data", type=Path, help="the folder with the sets of pictures")
+    source.add_argument("--photographs", type=Path, metavar="FOLDER", help="of photographs.py, in place of those sets")
     parser.add_argument("--clips", type=int, default=48)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--octaves", type=float, nargs=2, default=[-1.1, 1], help="how much larger pictures become, log2")

@@ -21,6 +21,7 @@ from torch.nn.utils import parametrize
 import export
 from compressed import TILE
 
+DATA = "BSD400 (gray crops), McMaster, Set14, LIVE1 without the Kodak set's photographs"
 LEAST_ERROR = 1e-5  # of values in [0, 1]: below 50 dB nothing is to be gained
 SLOPE = 0.1  # of leaky ReLU
 LIKELY_RESIDUAL = 0.02  # of values in [0, 1]: the last convolution is learned in this unit
@@ -206,7 +207,7 @@ class Training:
             "name": o.out.stem,
             "purpose": "luma of compressed, noisy or slightly blurred video",
             "trained_by": "tools/train/restore.py, on the pairs of tools/train/compressed.py",
-            "trained_on": "BSD400 (gray crops), McMaster, Set14, LIVE1 without the Kodak set's photographs",
+            "trained_on": o.trained_on,
             "training": f"{self.steps} steps of {o.batch} crops of {o.crop}x{o.crop}, Adam from {o.rate:g}, harm {o.harm:g}, structure {o.structure:g}, seed {o.seed}, {o.share:g} of the residual",
             "held_out": self.history[-1] if self.history else "",
         }
@@ -285,6 +286,7 @@ if __name__ == "__main__":
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--report", type=float, default=2, help="minutes between reports")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--trained-on", default=DATA, metavar="TEXT", help="which pictures, as the file tells it")
     parser.add_argument("--resume", type=Path, metavar="FILE.checkpoint")
     parser.add_argument("--weights", type=Path, metavar="FILE.safetensors", help="of a network to go on from, on other pairs")
     Training(parser.parse_args()).run()
