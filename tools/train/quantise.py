@@ -46,11 +46,12 @@ class Grid(nn.Module):
         signed = bool((low < 0).any())
         self.zero = float(torch.round(MOST_BYTE * shares[len(shares) // 2]).clamp(16, 240)) if signed else 0.0
         scale = torch.maximum(-low / self.zero if signed else low, high / (MOST_BYTE - self.zero))
-        self.logarithm = nn.Parameter(torch.maximum(scale, LEAST_SHARE * scale.max()).clamp(min=1e-20).log())
+        # In double precision it gives back the very scale that the library has: a bit decides how weights are rounded.
+        self.logarithm = nn.Parameter(torch.maximum(scale, LEAST_SHARE * scale.max()).clamp(min=1e-20).double().log())
 
     @property
     def scale(self) -> torch.Tensor:
-        return self.logarithm.exp()
+        return self.logarithm.exp().float()
 
     def range(self) -> np.ndarray:
         scale = self.scale.detach().numpy()
