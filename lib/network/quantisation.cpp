@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <numeric>
 
 #include "network/network_model.h"
@@ -84,15 +85,14 @@ class Quantiser {
     const auto high = static_cast<float>(model.summary.range[1]);
     for (std::size_t i = 0; i < ops_.size(); ++i) {
       const Op& op = ops_[i];
-      is_frame_[i] =
-          op.kind == OpKind::kInput || (op.kind == OpKind::kUnshuffle && is_frame_[index(op.inputs[0])]);
+      is_frame_[i] = op.kind == OpKind::kInput || (is_rearrangement(op) && is_frame_[index(op.inputs[0])]);
       if (!is_frame_[i]) {
         ranges_[i] = {op.low, op.high};
+      } else if (low <= 0 && high >= 0) {
+        ranges_[i] = {std::vector<float>(index(op.channels), low),
+                      std::vector<float>(index(op.channels), high)};
       }
-    }
-    if (low <= 0 && high >= 0) {
-      ranges_[0] = {std::vector<float>(index(ops_[0].channels), low),
-                    std::vector<float>(index(ops_[0].channels), high)};
+      is_frame_padded_ = is_frame_padded_ || pads_frame(op);
     }
   }
 
@@ -118,25 +118,45 @@ class Quantiser {
   }
 
  private:
-  // Tensors that are rearranged into one another, or added in place, have scales in common.
+  // Whether it sees zeros beyond the frame's sides, which have to be a whole byte.
+  [[nodiscard]] bool pads_frame(const Op& op) const {
+    return op.kind == OpKind::kConvolution && op.padding > 0 && is_frame_[index(op.inputs[0])] &&
+           ops_[index(op.inputs[0])].margin == 0;
+  }
+
+  // Tensors that are rearranged into one another, or added in place, have scales in common. To and fro: a
+  // chain of them, however long, takes two passes.
   void share_ranges() {
-    for (bool has_changed = true; has_changed;) {
+    bool has_changed = true;
+    for (bool is_forwards = true; has_changed; is_forwards = !is_forwards) {
       has_changed = false;
-      for (std::size_t i = 0; i < ops_.size(); ++i) {
-        const Op& op = ops_[i];
-        if (is_rearrangement(op)) {
-          Range& in = ranges_[index(op.inputs[0])];
-          Range& many = op.kind == OpKind::kShuffle ? in : ranges_[i];
-          Range& few = op.kind == OpKind::kShuffle ? ranges_[i] : in;
-          const int square = op.factor * op.factor;
-          has_changed = few.unite(many.joined(square)) || has_changed;
-          has_changed = many.unite(few.repeated(square)) || has_changed;
-        } else if (op.has_sum() && ranges_[i].is_known() && ranges_[index(op.inputs[1])].is_known()) {
-          has_changed = ranges_[i].unite(ranges_[index(op.inputs[1])]) || has_changed;
-          has_changed = ranges_[index(op.inputs[1])].unite(ranges_[i]) || has_changed;
-        }
+      for (std::size_t k = 0; k < ops_.size(); ++k) {
+        has_changed = share_ranges_of(is_forwards ? k : ops_.size() - 1 - k) || has_changed;
       }
     }
+  }
+
+  // Whether that changed anything. The frame has the range that the file says.
+  bool share_ranges_of(std::size_t i) {
+    const Op& op = ops_[i];
+    const int from = is_rearrangement(op) ? op.inputs[0] : op.has_sum() ? op.inputs[1] : -1;
+    if (from < 0 || is_frame_[index(from)]) {
+      return false;
+    }
+    Range& mine = ranges_[i];
+    Range& other = ranges_[index(from)];
+    bool has_changed = false;
+    if (is_rearrangement(op)) {
+      Range& many = op.kind == OpKind::kShuffle ? other : mine;
+      Range& few = op.kind == OpKind::kShuffle ? mine : other;
+      const int square = op.factor * op.factor;
+      has_changed = few.unite(many.joined(square));
+      has_changed = many.unite(few.repeated(square)) || has_changed;
+    } else if (mine.is_known() && other.is_known()) {
+      has_changed = mine.unite(other);
+      has_changed = other.unite(mine) || has_changed;
+    }
+    return has_changed;
   }
 
   [[nodiscard]] bool may(int i) const { return may_[index(i)]; }
@@ -199,11 +219,17 @@ class Quantiser {
     return has_changed;
   }
 
-  // 8-bit video has whole bytes.
+  // 8-bit video has whole bytes, where 0 may lie between two.
   [[nodiscard]] Quantisation of_frame(std::size_t i) const {
-    const Range& range = ranges_[i];
-    const float scale = (range.high[0] - range.low[0]) / kMostByte;
-    return {-range.low[0] / scale, std::vector<float>(index(ops_[i].channels), scale)};
+    const float low = ranges_[i].low[0];
+    const float high = ranges_[i].high[0];
+    float scale = (high - low) / kMostByte;
+    float zero = -low / scale;
+    if (is_frame_padded_ && zero != std::nearbyint(zero)) {
+      zero = std::clamp(std::nearbyint(zero), 1.0F, kMostByte - 1);
+      scale = std::max(-low / zero, high / (kMostByte - zero));
+    }
+    return {zero, std::vector<float>(index(ops_[i].channels), scale)};
   }
 
   // The zero divides the bytes as most channels' range is divided. (The median is the same where channels are
@@ -236,7 +262,8 @@ class Quantiser {
   int output_;
   std::vector<Range> ranges_;
   std::vector<bool> is_frame_;  // the frame, or its samples rearranged
-  std::vector<bool> may_;       // be bytes, as far as is known
+  bool is_frame_padded_ = false;
+  std::vector<bool> may_;  // be bytes, as far as is known
 };
 
 // Of [in][taps] multiples of the step; the channels of a tap come one after another: those of unshuffled
@@ -278,7 +305,9 @@ ByteWeights byte_weights(const Op& op, const Quantisation& in, const Quantisatio
     const double moved = in.whole_zero() - static_cast<double>(in.zero);
     made.bias[o] =
         static_cast<float>(op.bias[o] / step + moved * std::accumulate(whole.begin(), whole.end(), 0.0));
-    made.scale.push_back(static_cast<float>(out == nullptr ? step : step / out->scale[o]));
+    const double scale = out == nullptr ? step : step / out->scale[o];
+    made.scale.push_back(
+        static_cast<float>(std::min<double>(scale, std::numeric_limits<float>::max())));  // times 0 is 0
   }
   return made;
 }

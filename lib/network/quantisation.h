@@ -16,7 +16,7 @@ namespace nonlocal::network {
 struct NetworkModel;
 
 struct Quantisation {
-  float zero;                // the byte of 0; whole, but for the frame's
+  float zero;                // the byte of 0; whole, but for a frame's that is not padded
   std::vector<float> scale;  // [channels], above 0
 
   [[nodiscard]] int whole_zero() const;

@@ -602,11 +602,14 @@ TEST_F(NetworkFile, RangesOfAnySizeRun) {
   }
   const std::vector<std::pair<float, float>> limits = {{0, 0}, {-1e-30F, 1e-30F}, {-3e38F, 3e38F}, {-2, -1},
                                                        {1, 2}, {0, 3e38F},        {-1e-38F, 0},    {-1, 1}};
-  for (std::size_t first = 0; first < limits.size(); ++first) {
+  for (std::size_t first = 0; first < 2 * limits.size(); ++first) {
     Draft draft;
+    if (first >= limits.size()) {
+      std::fill(draft.tensors[2].values.begin(), draft.tensors[2].values.end(), 1e5F);
+    }
     std::vector<float> values(8);
     for (std::size_t c = 0; c < 4; ++c) {
-      std::tie(values[c], values[c + 4]) = limits[c < 2 ? first : (first + c) % limits.size()];
+      std::tie(values[c], values[c + 4]) = limits[(c < 2 ? first : first + c) % limits.size()];
     }
     draft.tensors.push_back({"relu.range", {2, 4}, values});
     testing::write_network(path(), draft.description, draft.tensors);
@@ -614,6 +617,75 @@ TEST_F(NetworkFile, RangesOfAnySizeRun) {
     Floats frame = some_frame(3, 20, 14);
     for (const float value : run(network, frame).values) {
       ASSERT_TRUE(std::isfinite(value)) << first;
+    }
+  }
+}
+
+// Zeros beyond a frame's sides are zeros, too, where 0 lies between two of the 255 steps of its range.
+TEST_F(NetworkFile, BytesOfAFrameArePaddedWithZeros) {
+  if (!is_supported(NetworkPrecision::kInt8)) {
+    GTEST_SKIP() << "no VNNI";
+  }
+  Tensors tensors;
+  const json one = testing::add_convolution("one", 1, 1, 1, tensors);
+  json nine = testing::add_convolution("nine", 1, 1, 3, tensors);
+  nine["inputs"] = {"input"};
+  for (model::NamedTensor& tensor : tensors) {
+    std::fill(tensor.values.begin(), tensor.values.end(), tensor.name == "nine.weight" ? 1.0F : 0.0F);
+  }
+  tensors.push_back({"relu.range", {2, 1}, {0, 1}});
+  testing::write_network(path(),
+                         {{"input", {{"channels", 1}, {"range", {-0.5, 0.5}}}},
+                          {"layers",
+                           {one,
+                            {{"name", "relu"}, {"type", "relu"}},
+                            nine,
+                            {{"name", "sum"}, {"type", "add"}, {"inputs", {"relu", "nine"}}}}}},
+                         tensors);
+  Floats bright(1, 8, 6);
+  std::fill(bright.values.begin(), bright.values.end(), 0.5F);
+  Network network(path(), NetworkPrecision::kInt8);
+  const Floats out = run(network, bright);
+  EXPECT_NEAR(out.values[0], 4 * 0.5, 1e-3);
+  EXPECT_NEAR(out.values[1], 6 * 0.5, 1e-3);
+  EXPECT_NEAR(out.values[9], 9 * 0.5, 1e-3);
+}
+
+// Whatever range a file tells for what is the frame, only rearranged, its values are the frame's.
+TEST_F(NetworkFile, BytesOfAShuffledFrameAreTheFrames) {
+  if (!is_supported(NetworkPrecision::kInt8)) {
+    GTEST_SKIP() << "no VNNI";
+  }
+  struct Case {
+    double low;
+    std::vector<float> range;
+  };
+  for (const Case& c : {Case{-0.01, {-0.01F, 1}}, {0, {-10, 10}}, {0.1, {0, 0}}}) {
+    Tensors tensors;
+    const json head = testing::add_convolution("head", 1, 1, 1, tensors);
+    const json tail = testing::add_convolution("tail", 1, 1, 1, tensors);
+    for (model::NamedTensor& tensor : tensors) {
+      std::fill(tensor.values.begin(), tensor.values.end(), tensor.name.ends_with("bias") ? 0.0F : 1.0F);
+    }
+    tensors.push_back({"back.range", {2, 1}, c.range});
+    tensors.push_back({"relu.range", {2, 1}, {0, 1}});
+    testing::write_network(path(),
+                           {{"input", {{"channels", 1}, {"range", {c.low, 1}}}},
+                            {"layers",
+                             {{{"name", "apart"}, {"type", "pixel_unshuffle"}, {"factor", 2}},
+                              {{"name", "back"}, {"type", "pixel_shuffle"}, {"factor", 2}},
+                              head,
+                              {{"name", "relu"}, {"type", "relu"}},
+                              tail}}},
+                           tensors);
+    Floats frame(1, 8, 6);
+    for (std::size_t i = 0; i < frame.values.size(); ++i) {
+      frame.values[i] = static_cast<float>(c.low + (1 - c.low) * static_cast<double>(i % 16) / 15);
+    }
+    Network network(path(), NetworkPrecision::kInt8);
+    const Floats out = run(network, frame);
+    for (std::size_t i = 0; i < frame.values.size(); ++i) {
+      EXPECT_NEAR(out.values[i], std::max(frame.values[i], 0.0F), 1.1 / 255) << c.low << " " << i;
     }
   }
 }

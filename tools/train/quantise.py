@@ -104,7 +104,7 @@ class Tensors:
         self.readers = {name: [n for n in self.layers if name in self.inputs[n]] for name in ["input", *self.layers]}
         self.frame = {"input"}
         for name in self.layers:
-            if self.type(name) == "pixel_unshuffle" and self.inputs[name][0] in self.frame:
+            if self.type(name) in SHUFFLES and self.inputs[name][0] in self.frame:
                 self.frame.add(name)
         self.may = set(self.layers) - self.frame - {graph.output}
         while refused := {n for n in self.may if not self.can_write(n) or not all(map(self.can_read, self.readers[n]))}:

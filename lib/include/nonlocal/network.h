@@ -74,7 +74,8 @@ class NONLOCAL_API Network {
   // kInt8 takes a file with the ranges of its layers ("NAME.range"): frames are read in 255 steps of the
   // file's range of values, and what lies between convolutions in 255 of each channel's, as far as ranges
   // and kinds of layers go; the rest, and the output, is of kBfloat16 where that is faster, else kFloat32.
-  // kAutomatic is kInt8 where the file has ranges, the CPU VNNI and no AMX, which is faster in kBfloat16.
+  // kAutomatic is kFloat32 where the file says so ("precision"), kInt8 where it has ranges, the CPU VNNI and
+  // no AMX, which is as fast in kBfloat16 and more exact, else as NetworkPrecision says.
   explicit Network(const std::string& path, NetworkPrecision precision = NetworkPrecision::kAutomatic,
                    int most_frames = 0);
   ~Network();
@@ -139,7 +140,7 @@ struct ModelSummary {
   int multiple;  // frames are mirrored up to multiples of this
   bool residual;
   double range[2];
-  bool has_ranges;  // of what lies between its layers, so that it can be calculated in 8 bits
+  bool has_ranges;  // the general format's, of what lies between its layers: it can be calculated in 8 bits
   std::optional<NetworkCondition> condition;
   std::vector<LayerSummary> layers;
   std::map<std::string, std::string>
