@@ -37,7 +37,7 @@ PromptReading PromptReader::read(std::string_view prompt) {
   PromptReading reading;
   TextEmbedding read = state_->encoder.encode(state_->words.corrected(prompt));
   const int count = static_cast<int>(read.ids.size());
-  if (count <= kFrame) {
+  if (count <= kFrame && read.cut == 0) {
     return reading;
   }
   reading.filter.emplace(state_->model, ConstMatrix{read.tokens.data(), count, read.width, read.width});

@@ -52,9 +52,9 @@ struct AttentionGrid {
 enum class AttentionPrecision {
   kAutomatic,  // kBfloat16 where it is supported and the faster one, else kFloat32
   kFloat32,
-  // About twice as fast, with Intel's AMX more; slower on Intel's CPUs without it. Queries, keys, values and weights are rounded to 8 significant bits: the exponent is
-  // off by up to 0.4 % of the sum of |s q_c k_c|. CPUs with AVX512_BF16. kDotProduct without a mask takes
-  // kFloat32 all the same.
+  // About twice as fast, with Intel's AMX more; slower on Intel's CPUs without it. Queries, keys, values and
+  // weights are rounded to 8 significant bits: the exponent is off by up to 0.4 % of the sum of |s q_c k_c|.
+  // CPUs with AVX512_BF16. kDotProduct without a mask takes kFloat32 all the same.
   kBfloat16,
 };
 

@@ -21,7 +21,7 @@ namespace nonlocal {
 
 // What the convolutions calculate with; sums are always of 32 bits.
 enum class NetworkPrecision {
-  kAutomatic,  // kBfloat16 where it is supported and the faster one, else kFloat32
+  kAutomatic,  // kBfloat16 where it is supported and the faster one, else kFloat32; Network's: see there
   kFloat32,
   kBfloat16,  // CPUs with AVX512_BF16; twice as fast as kFloat32, but not on Intel's without AMX
   kInt8,      // twice as fast again, less exact (see below); CPUs with AVX512_VNNI or AVX_VNNI
