@@ -2,9 +2,8 @@
 """Makes the pairs that restore.py learns from: pictures in motion, clean, and as a camera and x264 leave them.
 
 A clip is 40 tiles of 160x160 side by side, each a window that moves over a training picture (see samples.py; none is of
-the Kodak set) or over one of --photographs: still, panned, zoomed a little, shaken; with --lifelike, some with another
-picture in front, bent like leaves, in changing light. The pictures of a clip are about as sharp as one another, from
-photographs made smaller to photographs made larger, which film and cameras resemble. Two fifths
+the Kodak set) or over one of --photographs: still, panned, zoomed a little, shaken. The pictures of a clip are about as
+sharp as one another, from photographs made smaller to photographs made larger, which film and cameras resemble. Two fifths
 of the clips get sensor noise, a fifth mild blur; x264 codes all of them, in constant quality from 24 to 40. Luma alone, of
 full range. Of 40 frames every fourth is kept, or all but the first four: x264 looks so far ahead, and codes better what
 stands still for long.
@@ -61,93 +60,38 @@ def varied(picture: np.ndarray, size: float, rng: np.random.Generator) -> np.nda
     return np.ascontiguousarray(picture.T if rng.random() < 0.2 else picture)
 
 
-def path(shape: tuple[int, int], rng: np.random.Generator) -> list[np.ndarray]:
-    """FRAMES maps of a window's places to a picture's; almost half stand still."""
-    height, width = shape
+def moving_window(picture: np.ndarray, size: float, rng: np.random.Generator) -> list[np.ndarray]:
+    """FRAMES of them; almost half stand still."""
+    picture = varied(picture, size, rng)
+    height, width = picture.shape
     centre = np.array([rng.uniform(TILE / 2, max(side - TILE / 2, TILE / 2 + 1e-3)) for side in (width, height)])
     if rng.random() < 0.45:
         speed, zoom, shake, centre = np.zeros(2), 1.0, 0.0, np.round(centre)
     else:
         speed, shake = rng.normal(0, 1, 2), rng.choice([0, 0.3])
         zoom = 1 if rng.random() < 0.6 else rng.uniform(0.99, 1.01)
-    maps = []
+    windows = []
     for t in np.arange(FRAMES) - FRAMES / 2:
         x, y = centre + speed * t + shake * rng.standard_normal(2)
         scale = zoom**t
-        maps.append(np.array([[scale, 0, x - scale * (TILE - 1) / 2], [0, scale, y - scale * (TILE - 1) / 2]]))
-    return maps
-
-
-def windows(picture: np.ndarray, maps: list[np.ndarray]) -> np.ndarray:
-    flags, border = cv2.INTER_CUBIC | cv2.WARP_INVERSE_MAP, cv2.BORDER_REFLECT_101
-    return np.array([cv2.warpAffine(picture, m, (TILE, TILE), flags=flags, borderMode=border) for m in maps])
-
-
-def moving_window(picture: np.ndarray, size: float, rng: np.random.Generator) -> np.ndarray:
-    picture = varied(picture, size, rng)
-    return windows(picture, path(picture.shape, rng))
-
-
-def blobs(shape: tuple[int, int], rng: np.random.Generator) -> np.ndarray:
-    """Where something stands in front of something else: 1, elsewhere 0; its outline is nearly as sharp as can be."""
-    coarse = cv2.GaussianBlur(rng.standard_normal((shape[0] // 4 + 1, shape[1] // 4 + 1)), (0, 0), rng.uniform(5, 12))
-    smooth = cv2.resize(coarse, shape[::-1], interpolation=cv2.INTER_CUBIC)
-    inside = (smooth > np.quantile(smooth, rng.uniform(0.5, 0.8))).astype(np.float32)
-    return cv2.GaussianBlur(inside, (0, 0), rng.uniform(0.5, 1.2))
-
-
-def bent(frames: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """As leaves, water and faces move, which no motion vectors describe: by the sum of three waves."""
-    y, x = np.mgrid[:TILE, :TILE].astype(np.float32)
-    turn = 2 * np.pi
-    waves = [  # how phase grows by place, by time, and how far it bends
-        (rng.normal(0, turn / rng.uniform(40, 160), 2), turn / rng.uniform(8, 50), rng.normal(0, 0.8, 2)) for _ in range(3)
-    ]
-    out = np.empty_like(frames)
-    for t, frame in enumerate(frames):
-        phases = [np.sin(k[0] * x + k[1] * y + rate * t) for k, rate, _ in waves]
-        to_x, to_y = (
-            (start + sum(phase * far[i] for phase, (_, _, far) in zip(phases, waves))).astype(np.float32)
-            for i, start in enumerate((x, y))
+        to_picture = np.array([[scale, 0, x - scale * (TILE - 1) / 2], [0, scale, y - scale * (TILE - 1) / 2]])
+        windows.append(
+            cv2.warpAffine(
+                picture,
+                to_picture,
+                (TILE, TILE),
+                flags=cv2.INTER_CUBIC | cv2.WARP_INVERSE_MAP,
+                borderMode=cv2.BORDER_REFLECT_101,
+            )
         )
-        out[t] = cv2.remap(frame, to_x, to_y, cv2.INTER_CUBIC, borderMode=cv2.BORDER_REFLECT_101)
-    return out
+    return windows
 
 
-def lifelike_window(back: np.ndarray, front: np.ndarray, size: float, rng: np.random.Generator) -> np.ndarray:
-    """One picture in front of the other, each in its own motion, some of them bent, in light that may change."""
-    frames = moving_window(back, size, rng)
-    if rng.random() < 0.5:
-        frames = bent(frames, rng)
-    if rng.random() < 0.6:
-        front = varied(front, size, rng)
-        maps = path(front.shape, rng)
-        in_front = windows(front, maps)
-        there = windows(blobs(front.shape, rng), maps).clip(0, 1)
-        if rng.random() < 0.5:
-            in_front = bent(in_front, rng)
-        frames = to_8_bit(frames + there * (in_front.astype(np.float32) - frames))
-    if rng.random() < 0.3:
-        turns = np.arange(FRAMES) / rng.uniform(15, 80) + rng.uniform()
-        light = 1 + rng.uniform(0.01, 0.15) * np.sin(2 * np.pi * turns)
-        frames = to_8_bit(frames * light[:, None, None])
-    return frames
-
-
-def clean_clip(
-    pool: list[tuple[np.ndarray, float]], octaves: list[float], lifelike: float, rng: np.random.Generator
-) -> np.ndarray:
+def clean_clip(pool: list[tuple[np.ndarray, float]], octaves: list[float], rng: np.random.Generator) -> np.ndarray:
     weights = np.array([weight for _, weight in pool])
-    weights = weights / weights.sum()
-    drawn = rng.choice(len(pool), COLUMNS * ROWS, p=weights)
+    drawn = rng.choice(len(pool), COLUMNS * ROWS, p=weights / weights.sum())
     size = 2 ** rng.uniform(*octaves)
-
-    def tile(picture: np.ndarray) -> np.ndarray:
-        if lifelike and rng.random() < lifelike:
-            return lifelike_window(picture, pool[rng.choice(len(pool), p=weights)][0], size, rng)
-        return moving_window(picture, size, rng)
-
-    tiles = np.array([tile(pool[i][0]) for i in drawn])  # [tile, frame, y, x]
+    tiles = np.array([moving_window(pool[i][0], size, rng) for i in drawn])  # [tile, frame, y, x]
     rows = tiles.reshape(ROWS, COLUMNS, FRAMES, TILE, TILE).transpose(2, 0, 3, 1, 4)
     return rows.reshape(FRAMES, ROWS * TILE, COLUMNS * TILE)
 
@@ -213,7 +157,7 @@ def make(options: argparse.Namespace) -> None:
     made = []
     for i in range(options.clips):
         how = (low_rate if options.low_rate else any_video)(options.noisy, rng)
-        frames = clean_clip(pool, options.octaves, options.lifelike, rng)
+        frames = clean_clip(pool, options.octaves, rng)
         clean[i] = frames[kept]
         code[i] = coded(spoilt(frames, how, rng), how["quality"], how["preset"], how["key_frames"])[kept]
         made.append(how | {"psnr": psnr(code[i], clean[i])})
@@ -231,9 +175,6 @@ if __name__ == "__main__":
     parser.add_argument("--clips", type=int, default=48)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--octaves", type=float, nargs=2, default=[-1.1, 1], help="how much larger pictures become, log2")
-    parser.add_argument(
-        "--lifelike", type=float, default=0, help="the share of windows where things pass before others, bend, and light changes"
-    )
     parser.add_argument("--noisy", type=float, default=0.4, help="the share of clips with sensor noise")
     parser.add_argument("--low-rate", action="store_true", help="all clips at about crf 35, with x264's usual settings")
     parser.add_argument("--all-frames", action="store_true", help="keep all frames but the first four, in place of every fourth")
