@@ -1,8 +1,8 @@
 // What the library throws. Every message says what was expected and what came.
 //
 // Where memory runs out it is std::bad_alloc. What filters frames may go on then, but may have lost what it
-// kept of frames before, or a part of it, as of one plane: reset() or forget() makes it certain. What was
-// opened from a file stays so.
+// kept of frames before, or a part of it, as of one plane: reset(), where there is one, makes it certain.
+// What was opened from a file stays so.
 #pragma once
 
 #include <stdexcept>
