@@ -20,8 +20,8 @@
 #include "core/workers.h"
 #include "denoise/fusion_law.h"
 #include "denoise/fusion_rows-inl.h"
-#include "denoise/motion_search.h"
 #include "hwy/highway.h"
+#include "motion/motion_search.h"
 #include "nonlocal/error.h"
 
 #if HWY_ONCE
@@ -29,11 +29,11 @@ namespace nonlocal {
 namespace {
 
 using denoise::kMapMargin;
-using denoise::kMotionBlock;
 using denoise::kSquareRadius;
-using denoise::MotionField;
-using denoise::MotionSearch;
-using denoise::MotionVector;
+using motion::kMotionBlock;
+using motion::MotionField;
+using motion::MotionSearch;
+using motion::MotionVector;
 
 constexpr int kCellsABlock = kMotionBlock / 2;
 constexpr double kCutShare = 0.5;  // of the cells new: all of the frame is

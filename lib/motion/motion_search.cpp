@@ -1,7 +1,7 @@
-#include "denoise/motion_search.h"
+#include "motion/motion_search.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "denoise/motion_search.cpp"
+#define HWY_TARGET_INCLUDE "motion/motion_search.cpp"
 #include "hwy/foreach_target.h"
 // After foreach_target.
 #include <algorithm>
@@ -13,9 +13,9 @@
 #include "core/workers.h"
 #include "hwy/highway.h"
 
-#ifndef NONLOCAL_DENOISE_MOTION_SEARCH_ONCE
-#define NONLOCAL_DENOISE_MOTION_SEARCH_ONCE
-namespace nonlocal::denoise {
+#ifndef NONLOCAL_MOTION_MOTION_SEARCH_ONCE
+#define NONLOCAL_MOTION_MOTION_SEARCH_ONCE
+namespace nonlocal::motion {
 
 // Blocks are compared with what is around them, so that flat ones follow.
 constexpr int kMargin = 8;
@@ -29,6 +29,7 @@ struct RowSearch {
   int still;                  // what any motion at all costs, as a sum of absolute differences
   int pixel;                  // and what it costs a pixel, in 1024ths
   int good;                   // such a sum is what noise alone makes
+  int row_step;               // from one row of a window that is compared to the next
   MotionField* field;
   const MotionField* neighbours;  // where they are known already
 };
@@ -41,17 +42,17 @@ struct RowMean {
   std::uint8_t* bytes;  // a row, two samples before it and two after
 };
 
-}  // namespace nonlocal::denoise
+}  // namespace nonlocal::motion
 #endif
 
 HWY_BEFORE_NAMESPACE();
-namespace nonlocal::denoise::HWY_NAMESPACE {
+namespace nonlocal::motion::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 #if HWY_TARGET == HWY_SCALAR
-int window_difference(const uint8_t* a, ptrdiff_t a_stride, const uint8_t* b, ptrdiff_t b_stride) {
+int window_difference(const uint8_t* a, ptrdiff_t a_stride, const uint8_t* b, ptrdiff_t b_stride, int rows) {
   int sum = 0;
-  for (int y = 0; y < kWindow; ++y, a += a_stride, b += b_stride) {
+  for (int y = 0; y < rows; ++y, a += a_stride, b += b_stride) {
     for (int x = 0; x < kWindow; ++x) {
       sum += std::abs(a[x] - b[x]);
     }
@@ -59,13 +60,13 @@ int window_difference(const uint8_t* a, ptrdiff_t a_stride, const uint8_t* b, pt
   return sum;
 }
 #else
-// The sum of absolute differences of two windows.
+// The sum of absolute differences of `rows` rows of two windows.
 int window_difference(const uint8_t* HWY_RESTRICT a, ptrdiff_t a_stride, const uint8_t* HWY_RESTRICT b,
-                      ptrdiff_t b_stride) {
+                      ptrdiff_t b_stride, int rows) {
   const hn::CappedTag<uint8_t, kWindow> d;
   const hn::Repartition<uint64_t, decltype(d)> d64;
   auto sum = hn::Zero(d64);
-  for (int y = 0; y < kWindow; ++y, a += a_stride, b += b_stride) {
+  for (int y = 0; y < rows; ++y, a += a_stride, b += b_stride) {
     for (size_t x = 0; x < kWindow; x += hn::Lanes(d)) {
       const auto va = hn::LoadU(d, a + x);
       const auto vb = hn::LoadU(d, b + x);
@@ -77,29 +78,49 @@ int window_difference(const uint8_t* HWY_RESTRICT a, ptrdiff_t a_stride, const u
 }
 #endif
 
+// A block with what is around it.
+class Window {
+ public:
+  Window(const RowSearch& s, int column, int row)
+      : s_(s), x_(column * kMotionBlock - kMargin), y_(row * kMotionBlock - kMargin) {}
+
+  // A motion to where the picture has samples.
+  void clamp(int& x, int& y) const {
+    constexpr int kPadding = PaddedPicture::kPadding;
+    x = std::clamp(x, -kPadding - x_, s_.before.width() + kPadding - kWindow - x_);
+    y = std::clamp(y, -kPadding - y_, s_.before.height() + kPadding - kWindow - y_);
+  }
+
+  // Of the window and where that was, with such a motion.
+  [[nodiscard]] int difference(int x, int y) const {
+    return window_difference(s_.current.row(y_) + x_, s_.current.stride() * s_.row_step,
+                             s_.before.row(y_ + y) + x_ + x, s_.before.stride() * s_.row_step,
+                             kWindow / s_.row_step);
+  }
+
+ private:
+  const RowSearch& s_;
+  int x_;
+  int y_;
+};
+
 // The best of the vectors that were tried for a block.
 class Best {
  public:
   Best(const RowSearch& s, int column, int row)
-      : s_(s), x_(column * kMotionBlock - kMargin), y_(row * kMotionBlock - kMargin) {
-    cost_ = window_difference(s.current.row(y_) + x_, s.current.stride(), s.before.row(y_) + x_,
-                              s.before.stride());
-  }
+      : s_(s), window_(s, column, row), cost_(window_.difference(0, 0)) {}
 
   // Not worse than noise makes it.
   [[nodiscard]] bool is_good() const { return cost_ <= s_.good; }
 
   void try_vector(int x, int y) {
-    constexpr int kPadding = PaddedPicture::kPadding;
-    x = std::clamp(x, -kPadding - x_, s_.before.width() + kPadding - kWindow - x_);
-    y = std::clamp(y, -kPadding - y_, s_.before.height() + kPadding - kWindow - y_);
+    window_.clamp(x, y);
     int cost = x == 0 && y == 0 ? 0 : s_.still + (s_.pixel * (std::abs(x) + std::abs(y)) >> 10);
     const MotionVector v = {static_cast<int16_t>(x), static_cast<int16_t>(y)};
     if (cost >= cost_ || v == vector_) {
       return;
     }
-    cost += window_difference(s_.current.row(y_) + x_, s_.current.stride(), s_.before.row(y_ + y) + x_ + x,
-                              s_.before.stride());
+    cost += window_.difference(x, y);
     if (cost < cost_) {
       cost_ = cost;
       vector_ = v;
@@ -122,8 +143,7 @@ class Best {
 
  private:
   const RowSearch& s_;
-  int x_;
-  int y_;
+  Window window_;
   int cost_;
   MotionVector vector_;  // to stay, to begin with
 };
@@ -167,6 +187,41 @@ void search_row(const RowSearch& s, int row) {
   }
 }
 
+// How far from `here`, in kFine, the least difference is, which goes up alike on either side of it.
+int least_between(int before, int here, int behind) {
+  const int slope = std::max(before, behind) - here;
+  return slope > 0 ? std::clamp(kFine * (before - behind) / (2 * slope), -kFine / 2, kFine / 2) : 0;
+}
+
+// `neighbours` in kFine.
+void refine_row(const RowSearch& s, int row) {
+  for (int column = 0; column < s.field->columns; ++column) {
+    const Window window(s, column, row);
+    const auto difference = [&](int x, int y) {
+      window.clamp(x, y);
+      return window.difference(x, y);
+    };
+    const MotionVector v = s.neighbours->at(column, row);
+    const int here = difference(v.x, v.y);
+    MotionVector& fine = s.field->vectors[static_cast<size_t>(row) * s.field->columns + column];
+    fine = {static_cast<int16_t>(kFine * v.x), static_cast<int16_t>(kFine * v.y)};
+    if (here > 0) {
+      fine.x = static_cast<int16_t>(fine.x +
+                                    least_between(difference(v.x - 1, v.y), here, difference(v.x + 1, v.y)));
+      fine.y = static_cast<int16_t>(fine.y +
+                                    least_between(difference(v.x, v.y - 1), here, difference(v.x, v.y + 1)));
+    }
+  }
+}
+
+// One plane's row as bytes.
+template <typename T>
+void copy_row(const T* HWY_RESTRICT row, int down, int width, uint8_t* HWY_RESTRICT to) {
+  for (int x = 0; x < width; ++x) {
+    to[x] = static_cast<uint8_t>(row[x] >> down);
+  }
+}
+
 template <typename T>
 void add_row(const T* HWY_RESTRICT row, int step, int shift, int depth_shift, int width,
              uint16_t* HWY_RESTRICT sum) {
@@ -201,29 +256,38 @@ void smooth_along(const uint8_t* HWY_RESTRICT from, int width, uint8_t* HWY_REST
   }
 }
 
+void sum_planes(const RowMean& m, int y) {
+  std::fill_n(m.sum, m.planes[0].width, 0);
+  for (const ConstPlane& p : m.planes) {
+    const std::byte* row = p.row(y);
+    if (p.bit_depth > 8) {
+      add_row(reinterpret_cast<const uint16_t*>(row), p.step, p.shift, p.bit_depth - 8, p.width, m.sum);
+    } else {
+      add_row(reinterpret_cast<const uint8_t*>(row), p.step, p.shift, 0, p.width, m.sum);
+    }
+  }
+}
+
 // Row y of the mean.
 void mean_row(const RowMean& m, int y, uint8_t* to) {
   const int width = m.planes[0].width;
   const int count = static_cast<int>(m.planes.size());
-  std::fill_n(m.sum, width, 0);
-  for (const ConstPlane& p : m.planes) {
-    const std::byte* row = p.row(y);
-    if (p.bit_depth > 8) {
-      add_row(reinterpret_cast<const uint16_t*>(row), p.step, p.shift, p.bit_depth - 8, width, m.sum);
-    } else {
-      add_row(reinterpret_cast<const uint8_t*>(row), p.step, p.shift, 0, width, m.sum);
-    }
-  }
   uint8_t* HWY_RESTRICT bytes = m.smooth ? m.bytes : to;
-  if (count == 1) {
-    for (int x = 0; x < width; ++x) {
-      bytes[x] = static_cast<uint8_t>(m.sum[x]);
+  const ConstPlane& first = m.planes[0];
+  if (count == 1 && first.step == 1) {
+    const std::byte* row = first.row(y);
+    if (first.bit_depth > 8) {
+      copy_row(reinterpret_cast<const uint16_t*>(row), first.shift + first.bit_depth - 8, width, bytes);
+    } else {
+      copy_row(reinterpret_cast<const uint8_t*>(row), first.shift, width, bytes);
     }
   } else {
+    sum_planes(m, y);
     for (int x = 0; x < width; ++x) {
       bytes[x] = static_cast<uint8_t>(m.sum[x] / count);
     }
   }
+
   if (m.smooth) {
     bytes[-2] = bytes[-1] = bytes[0];
     bytes[width + 1] = bytes[width] = bytes[width - 1];
@@ -239,14 +303,15 @@ void halve_row(const uint8_t* HWY_RESTRICT upper, const uint8_t* HWY_RESTRICT lo
   }
 }
 
-}  // namespace nonlocal::denoise::HWY_NAMESPACE
+}  // namespace nonlocal::motion::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace nonlocal::denoise {
+namespace nonlocal::motion {
 namespace {
 
 HWY_EXPORT(search_row);
+HWY_EXPORT(refine_row);
 HWY_EXPORT(mean_row);
 HWY_EXPORT(smooth_down);
 HWY_EXPORT(halve_row);
@@ -254,6 +319,8 @@ HWY_EXPORT(halve_row);
 constexpr int kSmallestLevel = 40;  // rows or columns
 constexpr int kMostLevels = 5;
 constexpr int kBandRows = 16;
+
+std::ptrdiff_t byte_stride(int width) { return round_up(width + 4, 64); }
 
 int level_count(int width, int height) {
   int levels = 1;
@@ -314,26 +381,36 @@ void MotionSearch::resize(Pyramid& pyramid, int width, int height) {
     width = ceil_divide(width, 2);
     height = ceil_divide(height, 2);
   }
+  fine_.resize(pyramid[0].width(), pyramid[0].height());
+}
+
+void MotionSearch::prepare(int width, int height, int threads) {
+  resize(current_, width, height);
+  resize(before_, width, height);
+  add_lines(width, threads);
+}
+
+// Working memory of threads: a row of sums; then rows of bytes, one before and those after it is smoothed
+// along, kBandRows and two above and below them.
+void MotionSearch::add_lines(int width, int threads) {
+  const std::ptrdiff_t a_thread = round_up(width, 32) + byte_stride(width) * (kBandRows + 5) / 2;
+  const std::size_t needed = static_cast<std::size_t>(a_thread) * threads;
+  if (lines_a_thread_ != a_thread || lines_.size() < needed) {
+    lines_.allocate(needed);
+    lines_a_thread_ = a_thread;
+  }
 }
 
 void MotionSearch::build(Pyramid& pyramid, std::span<const ConstPlane> planes, bool smooth, int threads) {
   PaddedPicture& whole = pyramid[0];
   const int width = whole.width();
   const int height = whole.height();
-  // A row of sums; then rows of bytes: one before and those after it is smoothed along, kBandRows and two
-  // above and below them.
-  const std::ptrdiff_t byte_stride = round_up(width + 4, 64);
-  const std::ptrdiff_t a_thread = round_up(width, 32) + byte_stride * (kBandRows + 5) / 2;
-  const std::size_t needed = static_cast<std::size_t>(a_thread) * threads;
-  if (lines_a_thread_ != a_thread || lines_.size() < needed) {
-    lines_.allocate(needed);
-    lines_a_thread_ = a_thread;
-  }
+  add_lines(width, threads);
   const int bands = ceil_divide(height, kBandRows);
   const auto make_mean = HWY_DYNAMIC_DISPATCH(mean_row);
   const auto smooth_rows = HWY_DYNAMIC_DISPATCH(smooth_down);
   Workers::shared().run(bands, threads, [&](int band, int slot) {
-    std::uint16_t* sum = lines_.data() + slot * a_thread;
+    std::uint16_t* sum = lines_.data() + slot * lines_a_thread_;
     auto* bytes = reinterpret_cast<std::uint8_t*>(sum + round_up(width, 32));
     const RowMean mean = {planes, smooth, sum, bytes + 2};
     const int first = band * kBandRows;
@@ -343,8 +420,9 @@ void MotionSearch::build(Pyramid& pyramid, std::span<const ConstPlane> planes, b
         make_mean(mean, y, whole.row(y));
       }
     } else {
-      std::uint8_t* lines = bytes + byte_stride;
-      const auto line = [&](int y) { return lines + (y - first + 2) * byte_stride; };
+      const std::ptrdiff_t stride = byte_stride(width);
+      std::uint8_t* lines = bytes + stride;
+      const auto line = [&](int y) { return lines + (y - first + 2) * stride; };
       for (int y = first - 2; y < last + 2; ++y) {
         make_mean(mean, std::clamp(y, 0, height - 1), line(y));
       }
@@ -374,22 +452,35 @@ void MotionSearch::remember(std::span<const ConstPlane> planes, bool is_noisy, i
   build(before_, planes, is_noisy, threads);
 }
 
+// Of a level, without its fields.
+RowSearch MotionSearch::row_search(std::size_t level, double sigma) const {
+  const int row_step = frames_ == MotionFrames::kClean ? 2 : 1;
+  const double samples = kWindow * kWindow / row_step;
+  // Noise alone makes one place a little more alike than another: to stay costs nothing.
+  const double still = 0.02 * samples * sigma;
+  constexpr double kGood = 0.3;
+  const auto whole = [](double cost) { return static_cast<int>(std::lround(cost)); };
+  return {current_[level],
+          before_[level],
+          nullptr,
+          whole(still),
+          whole(still * 0.02 * 1024),
+          whole(kGood * samples * sigma),
+          row_step,
+          nullptr,
+          nullptr};
+}
+
+void MotionSearch::remember_searched() { current_.swap(before_); }
+
 const MotionField& MotionSearch::search(std::span<const ConstPlane> planes, double sigma, int threads) {
   resize(current_, planes[0].width, planes[0].height);
-  build(current_, planes, true, threads);
-  // Noise alone makes one place a little more alike than another: to stay costs nothing.
-  constexpr double kStill = 0.02 * kWindow * kWindow;
-  constexpr double kGood = 0.3 * kWindow * kWindow;
+  build(current_, planes, frames_ == MotionFrames::kNoisy, threads);
   const auto search_row = HWY_DYNAMIC_DISPATCH(search_row);
   for (std::size_t l = current_.size(); l-- > 0;) {
-    RowSearch s = {current_[l],
-                   before_[l],
-                   l + 1 < current_.size() ? &improved_[l + 1] : nullptr,
-                   static_cast<int>(std::lround(kStill * sigma)),
-                   static_cast<int>(std::lround(kStill * sigma * 0.02 * 1024)),
-                   static_cast<int>(std::lround(kGood * sigma)),
-                   &fields_[l],
-                   nullptr};
+    RowSearch s = row_search(l, sigma);
+    s.coarse = l + 1 < current_.size() ? &improved_[l + 1] : nullptr;
+    s.field = &fields_[l];
     const auto search_all = [&] {
       Workers::shared().run(s.field->rows, threads, [&](int row, int) { search_row(s, row); });
     };
@@ -401,5 +492,14 @@ const MotionField& MotionSearch::search(std::span<const ConstPlane> planes, doub
   return improved_[0];
 }
 
-}  // namespace nonlocal::denoise
+const MotionField& MotionSearch::refine(int threads) {
+  RowSearch s = row_search(0, 0);
+  s.neighbours = &improved_[0];
+  s.field = &fine_;
+  const auto refine_row = HWY_DYNAMIC_DISPATCH(refine_row);
+  Workers::shared().run(fine_.rows, threads, [&](int row, int) { refine_row(s, row); });
+  return fine_;
+}
+
+}  // namespace nonlocal::motion
 #endif

@@ -1,5 +1,5 @@
 // Where the blocks of a frame were in the frame before: block matching from coarse to fine, on two pyramids
-// of 8-bit pictures. The frame is smoothed a little, for it is noisy; what it is compared with was filtered.
+// of 8-bit pictures. A noisy frame is smoothed a little.
 #pragma once
 
 #include <cstddef>
@@ -10,9 +10,11 @@
 #include "core/aligned_buffer.h"
 #include "nonlocal/plane.h"
 
-namespace nonlocal::denoise {
+namespace nonlocal::motion {
 
-// In whole pixels: the block at (x, y) was at (x + v.x, y + v.y).
+// In whole pixels, or in kFine: the block at (x, y) was at (x + v.x, y + v.y).
+constexpr int kFine = 16;  // of a pixel
+
 struct MotionVector {
   std::int16_t x = 0;
   std::int16_t y = 0;
@@ -60,28 +62,51 @@ class PaddedPicture {
   AlignedBuffer<std::uint8_t> bytes_;
 };
 
+struct RowSearch;
+
+// What motion is searched on.
+enum class MotionFrames {
+  kNoisy,  // smoothed first; what they are compared with need not be noisy
+  kClean,  // every other row of a window is compared
+};
+
 class MotionSearch {
  public:
+  explicit MotionSearch(MotionFrames frames = MotionFrames::kNoisy) : frames_(frames) {}
+
+  // Makes ready for frames of a size, which otherwise the first two do.
+  void prepare(int width, int height, int threads);
+
   // What the next frame will be compared with: the mean of the planes, which are of one size and depth.
   // Smoothed a little where it is noisy, like the next frame.
   void remember(std::span<const ConstPlane> planes, bool is_noisy, int threads);
+
+  // The same, of the planes that were searched last, as they were then: costs nothing.
+  void remember_searched();
 
   // The motion of the mean of `planes`, whose noise has the standard deviation sigma in 8-bit code values,
   // since what remember() was last given: of the same size. Allocates nothing but for a new size.
   const MotionField& search(std::span<const ConstPlane> planes, double sigma, int threads);
 
+  // What search() found last, to kFine of a pixel: from the differences beside each vector.
+  const MotionField& refine(int threads);
+
  private:
   using Pyramid = std::vector<PaddedPicture>;
 
   void resize(Pyramid& pyramid, int width, int height);
+  void add_lines(int width, int threads);
+  [[nodiscard]] RowSearch row_search(std::size_t level, double sigma) const;
   void build(Pyramid& pyramid, std::span<const ConstPlane> planes, bool smooth, int threads);
 
+  MotionFrames frames_;
   Pyramid current_;
   Pyramid before_;
   std::vector<MotionField> fields_;    // a level each
   std::vector<MotionField> improved_;  // by their neighbours
+  MotionField fine_;
   AlignedBuffer<std::uint16_t> lines_;
   std::ptrdiff_t lines_a_thread_ = 0;
 };
 
-}  // namespace nonlocal::denoise
+}  // namespace nonlocal::motion
