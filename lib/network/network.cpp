@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <optional>
 
 #include "core/cpu_features.h"
 #include "core/mirror.h"
@@ -17,6 +18,7 @@
 #include "network/plan.h"
 #include "network/plane_copy.h"
 #include "network/positions.h"
+#include "network/temporal_mean.h"
 #include "nonlocal/error.h"
 
 namespace nonlocal {
@@ -81,6 +83,10 @@ void check_size(const char* what, const PlaneType& plane, int width, int height)
                                ? "one without data"
                                : std::to_string(plane.width) + "x" + std::to_string(plane.height)));
   }
+}
+
+bool is_same(const ConstPlane& a, const ConstPlane& b) {
+  return a.data == b.data && a.stride == b.stride && a.step == b.step && a.bit_depth == b.bit_depth;
 }
 
 // A frame's rows in the network's range, wherever they come from and go to.
@@ -153,6 +159,25 @@ class VideoRows : public FrameRows {
   float unit_;
 };
 
+// The frame's rows, and a temporal mean's planes, in which code values are clamped to 0 .. 255.
+class MeanRows : public FrameRows {
+ public:
+  MeanRows(const FrameRows& frame, std::span<const Plane> planes, const double (&range)[2])
+      : frame_(frame), rows_({}, planes, range) {}
+  [[nodiscard]] int width() const override { return frame_.width(); }
+  [[nodiscard]] int height() const override { return frame_.height(); }
+  void load(int channel, int x, int y, int count, float* values) const override {
+    frame_.load(channel, x, y, count, values);
+  }
+  void store(int channel, int x, int y, int count, float* values) const override {
+    rows_.store(channel, x, y, count, values);
+  }
+
+ private:
+  const FrameRows& frame_;
+  VideoRows rows_;
+};
+
 // A thread's rows.
 struct RowBuffers {
   explicit RowBuffers(int width) {
@@ -203,24 +228,30 @@ struct Output {
   float strength;
 };
 
+// From `count` values of the layers' output to the frame's.
+void finish_row(const FrameRows& frame, int channel, int x, int y, int count, const Output& output,
+                float* values, RowBuffers& rows) {
+  if (output.is_residual || output.strength != 1) {
+    frame.load(channel, x, y, count, rows.loaded.data());
+  }
+  if (output.is_residual) {
+    network::add(rows.loaded.data(), count, values);
+  }
+  if (output.strength != 1) {
+    network::blend(rows.loaded.data(), output.strength, count, values);
+  }
+  frame.store(channel, x, y, count, values);
+}
+
 void store_part(const FrameRows& frame, const TensorView& view, const Rect& part, const Output& output,
                 RowBuffers& rows) {
   const int count = std::min(part.x1, output.width) - part.x0;
   for (int y = part.y0; y < std::min(part.y1, output.height) && count > 0; ++y) {
     for (int c = 0; c < view.channels; ++c) {
-      float* out = rows.mirrored.data();
+      float* values = rows.mirrored.data();
       network::load_values(view, view.at(part.x0, y) + static_cast<std::ptrdiff_t>(c) * view.value_bytes(),
-                           view.pitch, count, out);
-      if (output.is_residual || output.strength != 1) {
-        frame.load(c, part.x0, y, count, rows.loaded.data());
-      }
-      if (output.is_residual) {
-        network::add(rows.loaded.data(), count, out);
-      }
-      if (output.strength != 1) {
-        network::blend(rows.loaded.data(), output.strength, count, out);
-      }
-      frame.store(c, part.x0, y, count, out);
+                           view.pitch, count, values);
+      finish_row(frame, c, part.x0, y, count, output, values, rows);
     }
   }
 }
@@ -232,7 +263,11 @@ struct Network::State {
       : model(path, most_frames),
         precision(checked_precision(wanted, model)),
         layouts(network::tensor_layouts(model, precision)),
-        weights(network::network_weights(model, layouts)) {}
+        weights(network::network_weights(model, layouts)) {
+    if (model.summary.temporal_mean) {
+      mean.emplace(*model.summary.temporal_mean);
+    }
+  }
 
   void prepare(int new_width, int new_height, int threads) {
     if (plan == nullptr || width != new_width || height != new_height) {
@@ -244,6 +279,9 @@ struct Network::State {
       height = new_height;
       frame_state.frame = 0;
       rows.clear();
+    }
+    if (mean) {
+      mean->prepare(width, height, model.summary.output_channels, threads);
     }
     plan->add_slots(threads);
     const int longest = std::max(round_up(width, model.summary.multiple),
@@ -295,6 +333,16 @@ struct Network::State {
     const Output output{output_size(frame.width()), output_size(frame.height()), model.summary.residual,
                         strength_of(parameters)};
     prepare(frame.width(), frame.height(), threads);
+    if (mean) {
+      run_mean(frame, output, threads);
+    } else {
+      run_layers(frame, output, threads);
+    }
+    const int frames = model.summary.frames;
+    frame_state.frame = frame_state.frame + 1 < 2 * frames ? frame_state.frame + 1 : frames;
+  }
+
+  void run_layers(const FrameRows& frame, const Output& output, int threads) {
     const auto load = [&](const TensorView& view, const Rect& part, int slot) {
       load_part(frame, view, part, rows[static_cast<std::size_t>(slot)]);
     };
@@ -304,8 +352,20 @@ struct Network::State {
     if (!plan->run(std::ref(load), std::ref(store), threads)) {
       throw Error(kName + ": oneDNN failed in an operation");
     }
-    const int frames = model.summary.frames;
-    frame_state.frame = frame_state.frame + 1 < 2 * frames ? frame_state.frame + 1 : frames;
+  }
+
+  // The layers' output goes into the mean whole, and from the mean as much as is wanted to the frame.
+  void run_mean(const FrameRows& frame, const Output& output, int threads) {
+    const double(&range)[2] = model.summary.range;
+    run_layers(MeanRows(frame, mean->planes(), range), {output.width, output.height, output.is_residual, 1},
+               threads);
+    const auto unit = static_cast<float>((range[1] - range[0]) / 255);
+    const Output mixed{output.width, output.height, false, output.strength};
+    mean->find_motion(threads);
+    mean->run(threads, [&](int channel, int y, float* values, int slot) {
+      network::convert(values, static_cast<float>(-range[0]) / unit, unit, output.width, values);
+      finish_row(frame, channel, 0, y, output.width, mixed, values, rows[static_cast<std::size_t>(slot)]);
+    });
   }
 
   network::NetworkModel model;
@@ -318,6 +378,7 @@ struct Network::State {
   network::Plan::Size tile{0, 0};
   std::unique_ptr<network::Plan> plan;
   std::vector<RowBuffers> rows;
+  std::optional<network::TemporalMean> mean;  // if the file asks for one
   network::PlaneCopy copies[3];
 };
 
@@ -330,7 +391,10 @@ Network& Network::operator=(Network&&) noexcept = default;
 
 int Network::input_channels() const { return state_->model.summary.input_channels; }
 int Network::output_channels() const { return state_->model.summary.output_channels; }
-int Network::frames() const { return state_->model.summary.frames; }
+int Network::frames() const {
+  const ModelSummary& summary = state_->model.summary;
+  return summary.frames + (summary.temporal_mean ? 1 : 0);
+}
 int Network::output_size(int input_size) const { return state_->output_size(input_size); }
 const std::optional<NetworkCondition>& Network::condition() const { return state_->model.summary.condition; }
 NetworkPrecision Network::precision() const { return state_->precision; }
@@ -369,7 +433,12 @@ void Network::run(std::span<const ConstPlane> in, std::span<const Plane> out,
   ConstPlane read[3];
   std::copy(in.begin(), in.end(), read);
   for (std::size_t i = 0; i < in.size(); ++i) {
-    if (std::any_of(out.begin(), out.end(), [&](const Plane& plane) { return overlap(in[i], plane); })) {
+    const auto is_overwritten = [&](const Plane& plane) {
+      // A mean writes when all layers have read, and reads a row again only to write it.
+      const bool in_turn = state_->mean && &plane == &out[i] && is_same(in[i], plane);
+      return overlap(in[i], plane) && !in_turn;
+    };
+    if (std::any_of(out.begin(), out.end(), is_overwritten)) {
       read[i] = state_->copies[i].of(in[i]);
     }
   }
@@ -378,7 +447,12 @@ void Network::run(std::span<const ConstPlane> in, std::span<const Plane> out,
   });
 }
 
-void Network::reset() { state_->frame_state.frame = 0; }
+void Network::reset() {
+  state_->frame_state.frame = 0;
+  if (state_->mean) {
+    state_->mean->reset();
+  }
+}
 
 void NetworkAccess::set_tile(Network& network, int width, int height) {
   network.state_->tile = {width, height};

@@ -10,6 +10,7 @@
 #include "model/strict_json.h"
 #include "network/layer_reader.h"
 #include "network/refinement_model.h"
+#include "network/temporal_mean.h"
 #include "nonlocal/error.h"
 
 namespace nonlocal::network {
@@ -28,6 +29,8 @@ constexpr double kMostOperations = 1e8;  // a sample of the frame
 constexpr double kMostBytes = 1 << 16;   // a sample of the frame, of all that lives at one time, in f32
 constexpr std::size_t kLongestName = 100;
 
+constexpr double kLeastMeanH = 0.5;  // 8-bit code values
+
 bool is_name(const std::string& name) {
   const std::string_view letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
   return !name.empty() && name.size() <= kLongestName && name.find_first_not_of(letters) == std::string::npos;
@@ -45,6 +48,12 @@ double area(const Scale& scale) {
   return side * side;
 }
 
+// As "4 channels at 1/2".
+std::string shape(const Op& op) {
+  return std::to_string(op.channels) + " channels at " + std::to_string(op.scale.numerator) + "/" +
+         std::to_string(op.scale.denominator);
+}
+
 // Reads the description, layer by layer.
 class Reader {
  public:
@@ -56,6 +65,7 @@ class Reader {
     read_input(fields);
     network_.summary.residual = fields.boolean("residual", false);
     read_precision(fields);
+    read_temporal_mean(fields);
     for (const json& entry : fields.list("layers", 1, kMostLayers)) {
       read_entry(entry);
     }
@@ -65,10 +75,14 @@ class Reader {
     network_.output = input(fields, output);
     check_all_read(output);
     check_output(fields);
+    check_temporal_mean(fields);
     if (is_mirrored_) {
       set_margins();
     }
     network_.summary.output_channels = network_.output_op().channels;
+    if (most_frames_ > 0 && most_frames_ <= network_.summary.frames) {
+      network_.summary.temporal_mean.reset();  // it looks at one frame more
+    }
   }
 
  private:
@@ -111,6 +125,15 @@ class Reader {
       fields.fail("expected \"precision\" to be \"any\" or \"f32\", found " + in_quotes(precision));
     }
     network_.is_wide = precision == "f32";
+  }
+
+  void read_temporal_mean(Fields& fields) {
+    if (!fields.has("temporal_mean")) {
+      return;
+    }
+    Fields in(path_, "metadata \"network\", \"temporal_mean\"", fields.object("temporal_mean"));
+    network_.summary.temporal_mean = in.number("h", kLeastMeanH, 255);
+    in.finish();
   }
 
   void read_condition(Fields& in) {
@@ -249,6 +272,15 @@ class Reader {
     }
   }
 
+  void check_temporal_mean(const Fields& fields) const {
+    const Op& out = network_.output_op();
+    if (network_.summary.temporal_mean &&
+        (out.channels > TemporalMean::kMostChannels || out.scale != Scale{})) {
+      fields.fail("expected an output of 1 to " + std::to_string(TemporalMean::kMostChannels) +
+                  " channels and the frame's size, since \"temporal_mean\" moves it, found " + shape(out));
+    }
+  }
+
   void check_output(const Fields& fields) const {
     const Op& out = network_.output_op();
     const ModelSummary& summary = network_.summary;
@@ -258,8 +290,7 @@ class Reader {
     if (summary.residual && (out.channels != summary.input_channels || out.scale != Scale{})) {
       fields.fail("expected an output of " + std::to_string(summary.input_channels) +
                   " channels and the frame's size, since \"residual\" adds it to the input, found " +
-                  std::to_string(out.channels) + " channels at " + std::to_string(out.scale.numerator) + "/" +
-                  std::to_string(out.scale.denominator));
+                  shape(out));
     }
   }
 

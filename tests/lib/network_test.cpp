@@ -144,6 +144,11 @@ struct Fixture {
   NetworkParameters parameters;
 };
 
+// Without a mean with the frame before, which has a fixture of its own: its planes are of 15 bits.
+Network layers_of(const std::string& name, NetworkPrecision precision) {
+  return Network(fixture(name), precision, summarise_model(fixture(name)).frames);
+}
+
 double root_mean_square(const std::vector<float>& values) {
   double sum = 0;
   for (const float v : values) {
@@ -157,7 +162,7 @@ class NetworkParity : public ::testing::TestWithParam<std::string> {
   // Of the last frame: against the size of what is expected.
   static void expect_near(NetworkPrecision precision, double most, double most_mean) {
     Fixture fixture_data(GetParam());
-    Network network(fixture(GetParam()), precision);
+    Network network = layers_of(GetParam(), precision);
     std::vector<float> out;
     for (Floats& frame : fixture_data.frames) {
       out = run(network, frame, fixture_data.parameters).values;
@@ -215,7 +220,7 @@ TEST_P(NetworkParity, Int8IsWhatPyTorchRounds) {
     if (!is_supported(NetworkPrecision::kInt8)) {
       continue;
     }
-    Network network(fixture(GetParam()), NetworkPrecision::kInt8);
+    Network network = layers_of(GetParam(), NetworkPrecision::kInt8);
     const std::vector<float> out = run(network, data.frames.back()).values;
     const double lost = root_mean_square(difference(data.rounded, data.expected));
     const std::vector<float> off = difference(out, data.rounded);
@@ -278,7 +283,7 @@ TEST_P(LocalFixtures, TilesAreWhole) {
     return (side + summary.multiple - 1) / summary.multiple * summary.multiple;
   };
   for (const NetworkPrecision precision : precisions(fixture(GetParam()))) {
-    Network network(fixture(GetParam()), precision);
+    Network network = layers_of(GetParam(), precision);
     Floats frame = some_frame(network.input_channels(), 97, 74);
     NetworkAccess::set_tile(network, up(97), up(74));
     const Floats whole = run(network, frame);
@@ -741,6 +746,28 @@ TEST_F(SpoiltFile, FieldsAreChecked) {
   EXPECT_EQ(after_layer([](json& l) { l = 7; }), "layer 0: expected a JSON object");
 }
 
+TEST_F(SpoiltFile, TheTemporalMeanIsChecked) {
+  const auto after_mean = [&](const json& mean, int channels = 3) {
+    return after([&](Draft& d) {
+      d.tensors.clear();
+      d.description["layers"] = {testing::add_convolution("head", 3, channels, 3, d.tensors)};
+      d.description["temporal_mean"] = mean;
+    });
+  };
+  EXPECT_EQ(after_mean({{"h", 4}}), "");
+  EXPECT_EQ(
+      after_mean({{"h", 0.4}}),
+      "metadata \"network\", \"temporal_mean\": expected \"h\" to be a number from 0.5 to 255.0, found 0.4");
+  EXPECT_NE(after_mean({{"h", "4"}}), "");
+  EXPECT_NE(after_mean(json::object()), "");
+  EXPECT_EQ(after_mean({{"h", 4}, {"radius", 2}}),
+            "metadata \"network\", \"temporal_mean\": unknown field \"radius\"");
+  EXPECT_NE(after_mean(4), "");
+  EXPECT_EQ(after_mean({{"h", 4}}, 4),
+            "metadata \"network\": expected an output of 1 to 3 channels and the frame's size, since "
+            "\"temporal_mean\" moves it, found 4 channels at 1/1");
+}
+
 TEST_F(SpoiltFile, GraphsAreChecked) {
   EXPECT_EQ(after_layer([](json& l) { l["inputs"] = "tail"; }, 1),
             "layer \"relu\": expected an input, or a layer before this one, found \"tail\"");
@@ -1013,6 +1040,98 @@ TEST_F(NetworkVideo, StrengthLeadsFromTheFrameToTheOutput) {
   EXPECT_THROW(run(features, in, {.condition = {}, .threads = 0, .strength = 0.5}), InvalidArgument);
 }
 
+// A network that leaves frames as they are, but for its mean with the frame before.
+void write_mean_alone(const std::string& path, int channels) {
+  Tensors tensors;
+  json description = {{"input", {{"channels", channels}}}, {"residual", true}, {"temporal_mean", {{"h", 8}}}};
+  description["layers"] = {testing::add_convolution("none", channels, channels, 1, tensors)};
+  for (model::NamedTensor& tensor : tensors) {
+    std::fill(tensor.values.begin(), tensor.values.end(), 0.0F);
+  }
+  testing::write_network(path, description, tensors);
+}
+
+// Waves that move, clean, or with noise of sigma 4; in 8-bit code values.
+double moving_code(int c, int x, int y, int t) {
+  return 120 + 20 * c + 40 * std::sin((x + 3 * t) * 0.21) * std::cos((y - t) * 0.17) +
+         20 * std::sin((x + 3 * t + y - t) * 0.5);
+}
+
+Image moving_frame(int bit_depth, int channels, int t, double sigma) {
+  Image image(93, 71, bit_depth, channels, {.step = 1, .padding = 2});
+  std::mt19937 random(static_cast<unsigned>(t) + 9);
+  std::normal_distribution<double> noise(0, 1);
+  for (int i = 0; i < channels * 93 * 71; ++i) {
+    const int x = i % 93;
+    const int y = i / 93 % 71;
+    const int c = i / 93 / 71;
+    const double code = moving_code(c, x, y, t) + sigma * noise(random);
+    image.set(c, x, y, static_cast<int>(std::lround(std::ldexp(code, bit_depth - 8))));
+  }
+  return image;
+}
+
+double error_of(const Image& image, int t) {
+  double sum = 0;
+  for (int c = 0; c < image.planes(); ++c) {
+    for (int i = 0; i < 93 * 71; ++i) {
+      const double code = std::ldexp(image.get(c, i % 93, i / 93), 8 - image.bit_depth());
+      sum += std::pow(code - moving_code(c, i % 93, i / 93, t), 2);
+    }
+  }
+  return std::sqrt(sum / (93 * 71 * image.planes()));
+}
+
+TEST_F(NetworkVideo, TheTemporalMeanTakesFromTheFrameBefore) {
+  for (const int channels : {1, 3}) {
+    write_mean_alone(path(), channels);
+    for (const int bit_depth : {8, 10, 15, 16}) {
+      const Image first = moving_frame(bit_depth, channels, 0, 4);
+      const Image second = moving_frame(bit_depth, channels, 1, 4);
+      const auto after = [&](Network& network, const Image& in, double strength) {
+        Image out(93, 71, bit_depth, channels);
+        network.run(in.views(), out.views(), {.condition = {}, .threads = 0, .strength = strength});
+        return out;
+      };
+      Network network(path(), NetworkPrecision::kFloat32);
+      EXPECT_EQ(network.frames(), 2);
+      EXPECT_NEAR(error_of(after(network, first, 1), 0), error_of(first, 0), 0.01) << bit_depth;
+      const Image mean = after(network, second, 1);
+      EXPECT_LT(error_of(mean, 1), 0.8 * error_of(second, 1)) << bit_depth;  // 0.71 at best
+      // As much as is wanted of it.
+      for (const double strength : {0.5, 0.0}) {
+        network.reset();
+        after(network, first, strength);
+        const Image part = after(network, second, strength);
+        for (int i = 0; i < 93 * 71; ++i) {
+          const double own = second.get(0, i % 93, i / 93);
+          const double wanted = own + strength * (mean.get(0, i % 93, i / 93) - own);
+          ASSERT_NEAR(part.get(0, i % 93, i / 93), wanted, 1) << bit_depth << ", " << strength;
+        }
+      }
+      network.reset();
+      EXPECT_NEAR(error_of(after(network, second, 1), 1), error_of(second, 1), 0.01) << "behind a reset";
+      network.reset();
+      after(network, first, 1);
+      Image same = second;
+      network.run(second.views(), same.views());
+      Image in_place = second;
+      network.reset();
+      after(network, first, 1);
+      network.run(std::as_const(in_place).views(), in_place.views());
+      EXPECT_TRUE(in_place == same);
+    }
+    Network alone(path(), NetworkPrecision::kFloat32, 1);
+    EXPECT_EQ(alone.frames(), 1);
+    for (int t = 0; t < 2; ++t) {
+      const Image in = moving_frame(8, channels, t, 4);
+      Image out(93, 71, 8, channels);
+      alone.run(in.views(), out.views());
+      EXPECT_TRUE(in == out) << "one frame alone";
+    }
+  }
+}
+
 TEST_F(NetworkVideo, WhatDoesNotFitIsRefused) {
   Network network(fixture("refiner"));
   const Image in(20, 10, 8, 1);
@@ -1074,6 +1193,9 @@ TEST(NetworkSummary, SaysWhatTheFileHolds) {
   EXPECT_EQ(summarise_model(fixture("embedded_gaussian")).layers[1].receptive_field, 0);
   EXPECT_EQ(summarise_model(fixture("temporal")).layers[1].receptive_field,
             3);  // a convolution, then over time alone
+  EXPECT_EQ(u_net.temporal_mean, std::nullopt);
+  EXPECT_EQ(summarise_model(find_model("restore")).temporal_mean, 4);
+  EXPECT_EQ(summarise_model(find_model("restore_noisy")).temporal_mean, 6);
   const ModelSummary refinement = summarise_model(find_model("refine_balanced"));
   EXPECT_EQ(refinement.version, "1");
   ASSERT_EQ(refinement.layers.size(), 4U);

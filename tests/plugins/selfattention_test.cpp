@@ -316,6 +316,24 @@ TEST(AttentionTemporalRadius, LetsANetworkLookAtLess) {
             filtered(gray_in_time(), kInfo, 0, 3)[2]);
 }
 
+// Of the default model, whose h is 4: behind a flat frame of 100, of 104 there is 104 - 4 / (1 + e) left.
+TEST(AttentionTemporalRadius, OfNoneLeavesOutTheMeanWithTheFrameBefore) {
+  const GstVideoInfo info = video_info(GST_VIDEO_FORMAT_I420, 96, 64);
+  const auto flat_behind_flat = [&](const std::string& settings, int frames) {
+    Attentive harness(info, "restore", settings);
+    EXPECT_EQ(harness.frames(), frames);
+    int middle = 0;
+    for (const int gray : {100, 104}) {
+      Buffer flat = noisy_frame(info);
+      gst_buffer_memset(flat.get(), 0, static_cast<guint8>(gray), gst_buffer_get_size(flat.get()));
+      middle = samples_of(harness.filter(std::move(flat)).get(), info, 0)[32 * 96 + 48];
+    }
+    return middle;
+  };
+  EXPECT_EQ(flat_behind_flat("", 2), 103);
+  EXPECT_EQ(flat_behind_flat("temporal-radius=0", 1), 104);
+}
+
 TEST(AttentionPrecision, IsTheOneAskedFor) {
   for (const auto& [name, precision] :
        {std::pair("f32", NetworkPrecision::kFloat32), std::pair("bf16", NetworkPrecision::kBfloat16),

@@ -34,6 +34,12 @@ TEST_F(InspectTest, SaysWhatABundledModelHolds) {
   EXPECT_NEAR(model["operations"].get<double>(), 11100, 100);  // tools/train/README.md
 }
 
+TEST_F(InspectTest, SaysWhetherThereIsAMeanInTime) {
+  EXPECT_EQ(nlohmann::json::parse(must("$TOOL inspect --json restore"))["temporal_mean"]["h"], 4);
+  EXPECT_NE(must("$TOOL inspect restore").find("the mean with the frame before, h 4"), std::string::npos);
+  EXPECT_EQ(nlohmann::json::parse(must("$TOOL inspect --json gaussian"))["temporal_mean"], nullptr);
+}
+
 TEST_F(InspectTest, WhatLiesBesideANetworkIsNotItsOwn) {
   must("cp " + kParity +
        "network_u_net.safetensors net.safetensors; echo '// of the training' > config.json");

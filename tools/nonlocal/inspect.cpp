@@ -67,6 +67,9 @@ void print_text(const std::string& file, const ModelSummary& model) {
   std::cout << formatted("output      %d channels%s", model.output_channels,
                          model.residual ? ", added to the input" : "")
             << "\n";
+  if (model.temporal_mean) {
+    std::cout << formatted("in time     the mean with the frame before, h %g", *model.temporal_mean) << "\n";
+  }
   if (model.has_ranges) {
     std::cout << "precision   int8 as well: the file tells what lies between layers\n";
   }
@@ -120,6 +123,7 @@ json model_json(const std::string& file, const ModelSummary& model) {
           {"input", {{"channels", model.input_channels}, {"frames", model.frames}, {"range", model.range}}},
           {"condition", condition},
           {"output", {{"channels", model.output_channels}, {"residual", model.residual}}},
+          {"temporal_mean", model.temporal_mean ? json{{"h", *model.temporal_mean}} : json()},
           {"has_ranges", model.has_ranges},
           {"multiple", model.multiple},
           {"layers", layers},

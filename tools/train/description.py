@@ -13,6 +13,7 @@ import numpy as np
 from blocks import MODES, REACHES
 
 MOST_LAYERS, MOST_CHANNELS, MOST_KERNEL, MOST_FACTOR, MOST_WINDOW, MOST_FRAMES = 1000, 4096, 63, 16, 64, 64
+MOST_MEAN_CHANNELS = 3
 MOST_INPUTS, MOST_SCALE, MOST_MULTIPLE, MOST_PAIRS, MOST_BYTES = 64, 256, 1024, 2**24, 2**20
 LETTERS = set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
 
@@ -342,6 +343,18 @@ def check_layer(number: int, layer: object, before: str, written: dict[str, Plan
     return plane._replace(multiple=multiple)
 
 
+def check_temporal_mean(fields: Fields, plane: Plane) -> None:
+    """The mean with the frame before, which is the library's: training knows nothing of it."""
+    if "temporal_mean" not in fields.entry:
+        return
+    inner = Fields('"temporal_mean"', fields.take("temporal_mean", None, "an object", lambda value: isinstance(value, dict)))
+    inner.number("h", 0.5, 255)
+    inner.finish()
+    if plane.channels > MOST_MEAN_CHANNELS or plane[1:3] != (1, 1):
+        fields.fail(f'expected an output of 1 to {MOST_MEAN_CHANNELS} channels and the frame\'s size, since "temporal_mean" moves it, '
+                    f"found {plane}")
+
+
 def check_output(fields: Fields, output: str, written: dict[str, Plane | None]) -> None:
     plane, frame = written.get(output), written["input"]
     if plane is None or output == "input":
@@ -349,6 +362,7 @@ def check_output(fields: Fields, output: str, written: dict[str, Plane | None]) 
     if fields.boolean("residual", False) and plane[:3] != frame[:3]:
         fields.fail(f'expected an output of {frame.channels} channels and the frame\'s size, since "residual" adds it to the input, '
                     f"found {plane}")
+    check_temporal_mean(fields, plane)
 
 
 def check_mirrored(layers: list[dict], output: str) -> None:

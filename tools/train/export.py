@@ -145,7 +145,7 @@ class Graph(nn.Module):
 
     @torch.no_grad()
     def run(self, frames: np.ndarray, condition: float | None = None) -> np.ndarray:
-        """What Network makes of frames [N, C, H, W] of any size."""
+        """What Network makes of frames [N, C, H, W] of any size, but for a "temporal_mean", which is the library's."""
         height, width = frames.shape[2:]
         m = self.margin
         rows, columns = (mirrored(n, m, m + -n % self.multiple) for n in (height, width))

@@ -18,9 +18,15 @@ def weighed(text: str) -> tuple[Path, float]:
     return Path(path), float(weight)
 
 
+def layers(network: export.Graph) -> dict:
+    """All that weights depend on."""
+    return {key: value for key, value in network.description.items() if key != "temporal_mean"}
+
+
 def mean(networks: list[tuple[export.Graph, float]]) -> export.Graph:
+    """With the first one's mean in time."""
     first, total = networks[0][0], sum(weight for _, weight in networks)
-    if any(network.description != first.description for network, _ in networks):
+    if any(layers(network) != layers(first) for network, _ in networks):
         raise ValueError("expected networks of one description")
     states = [(network.state_dict(), weight / total) for network, weight in networks]
     first.load_state_dict({name: sum(state[name] * weight for state, weight in states) for name in states[0][0]})

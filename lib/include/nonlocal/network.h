@@ -13,6 +13,11 @@
 //
 // Networks whose non-local layers look at T frames see the present frame and the T - 1 before it; before the
 // first frame stands the first frame.
+//
+// Where the file has a "temporal_mean", the frame's `out` is the mean of that and of `out` of the frame
+// before, before it was a mean itself, moved to where things are now; by how alike they are (w = exp(-d²/h²),
+// lib/network/README.md), so that nothing of a frame is seen in one that shows something else. `out` is
+// clamped to the file's range of values then.
 #pragma once
 
 #include <cstddef>
@@ -139,6 +144,7 @@ struct ModelSummary {
   int frames;
   int multiple;  // frames are mirrored up to multiples of this
   bool residual;
+  std::optional<double> temporal_mean;  // its h, in 8-bit code values
   double range[2];
   bool has_ranges;  // the general format's, of what lies between its layers: it can be calculated in 8 bits
   std::optional<NetworkCondition> condition;
