@@ -287,7 +287,6 @@ void mean_row(const RowMean& m, int y, uint8_t* to) {
       bytes[x] = static_cast<uint8_t>(m.sum[x] / count);
     }
   }
-
   if (m.smooth) {
     bytes[-2] = bytes[-1] = bytes[0];
     bytes[width + 1] = bytes[width] = bytes[width - 1];
@@ -455,7 +454,7 @@ void MotionSearch::remember(std::span<const ConstPlane> planes, bool is_noisy, i
 // Of a level, without its fields.
 RowSearch MotionSearch::row_search(std::size_t level, double sigma) const {
   const int row_step = frames_ == MotionFrames::kClean ? 2 : 1;
-  const double samples = kWindow * kWindow / row_step;
+  const int samples = kWindow * kWindow / row_step;
   // Noise alone makes one place a little more alike than another: to stay costs nothing.
   const double still = 0.02 * samples * sigma;
   constexpr double kGood = 0.3;
