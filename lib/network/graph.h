@@ -104,6 +104,10 @@ struct Op {
   // Whether each value of the output depends on the whole plane, or on other frames.
   [[nodiscard]] bool is_global() const;
   [[nodiscard]] bool has_sum() const;
+  // Whether values go through it as they are, to other places.
+  [[nodiscard]] bool is_rearrangement() const {
+    return kind == OpKind::kShuffle || kind == OpKind::kUnshuffle;
+  }
 };
 
 // The part of its input `index` that an operation needs for the part `out` of its output; `whole` is the

@@ -31,8 +31,6 @@ constexpr double kStepOperations = 50'000;  // what starting a step costs, in op
 
 double area(const Rect& r) { return static_cast<double>(r.width()) * r.height(); }
 
-bool is_rearranged(OpKind kind) { return kind == OpKind::kShuffle || kind == OpKind::kUnshuffle; }
-
 // The output stays as exact as its convolution's sums, through shuffling.
 void widen_output(const NetworkModel& model, std::vector<TensorLayout>& layouts) {
   std::vector<int> readers(model.ops.size());
@@ -42,7 +40,7 @@ void widen_output(const NetworkModel& model, std::vector<TensorLayout>& layouts)
     }
   }
   std::vector<std::size_t> path = {static_cast<std::size_t>(model.output)};
-  while (is_rearranged(model.ops[path.back()].kind)) {
+  while (model.ops[path.back()].is_rearrangement()) {
     path.push_back(static_cast<std::size_t>(model.ops[path.back()].inputs[0]));
   }
   const Op& first = model.ops[path.back()];
@@ -125,12 +123,12 @@ std::vector<TensorLayout> tensor_layouts(const NetworkModel& model, NetworkPreci
   // to fill up.
   std::vector<bool> is_plain(model.ops.size());
   for (std::size_t i = 0; i < model.ops.size(); ++i) {
-    is_plain[i] = model.ops[i].kind == OpKind::kInput || is_rearranged(model.ops[i].kind);
+    is_plain[i] = model.ops[i].kind == OpKind::kInput || model.ops[i].is_rearrangement();
   }
   for (const Op& op : model.ops) {
     for (const int input : op.inputs) {
       is_plain[static_cast<std::size_t>(input)] =
-          is_plain[static_cast<std::size_t>(input)] && is_rearranged(op.kind);
+          is_plain[static_cast<std::size_t>(input)] && op.is_rearrangement();
     }
   }
   for (std::size_t i = 0; i < model.ops.size(); ++i) {

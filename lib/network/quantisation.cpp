@@ -20,9 +20,6 @@ constexpr double kLeastBiasStep = 1e-7;
 
 std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
-// Whether bytes go through it as they are.
-bool is_rearrangement(const Op& op) { return op.kind == OpKind::kShuffle || op.kind == OpKind::kUnshuffle; }
-
 std::size_t products(const Op& convolution) {
   return convolution.weight.size() / index(convolution.channels);
 }
@@ -85,7 +82,7 @@ class Quantiser {
     const auto high = static_cast<float>(model.summary.range[1]);
     for (std::size_t i = 0; i < ops_.size(); ++i) {
       const Op& op = ops_[i];
-      is_frame_[i] = op.kind == OpKind::kInput || (is_rearrangement(op) && is_frame_[index(op.inputs[0])]);
+      is_frame_[i] = op.kind == OpKind::kInput || (op.is_rearrangement() && is_frame_[index(op.inputs[0])]);
       if (!is_frame_[i]) {
         ranges_[i] = {op.low, op.high};
       } else if (low <= 0 && high >= 0) {
@@ -139,14 +136,14 @@ class Quantiser {
   // Whether that changed anything. The frame has the range that the file says.
   bool share_ranges_of(std::size_t i) {
     const Op& op = ops_[i];
-    const int from = is_rearrangement(op) ? op.inputs[0] : op.has_sum() ? op.inputs[1] : -1;
+    const int from = op.is_rearrangement() ? op.inputs[0] : op.has_sum() ? op.inputs[1] : -1;
     if (from < 0 || is_frame_[index(from)]) {
       return false;
     }
     Range& mine = ranges_[i];
     Range& other = ranges_[index(from)];
     bool has_changed = false;
-    if (is_rearrangement(op)) {
+    if (op.is_rearrangement()) {
       Range& many = op.kind == OpKind::kShuffle ? other : mine;
       Range& few = op.kind == OpKind::kShuffle ? mine : other;
       const int square = op.factor * op.factor;
