@@ -272,6 +272,9 @@ struct Network::State {
   void prepare(int new_width, int new_height, int threads) {
     if (plan == nullptr || width != new_width || height != new_height) {
       plan.reset();
+      if (mean) {
+        mean->reset();
+      }
       const int multiple = model.summary.multiple;
       const network::Plan::Size size{round_up(new_width, multiple), round_up(new_height, multiple)};
       plan = std::make_unique<network::Plan>(model, layouts, weights, frame_state, size, tile);

@@ -80,7 +80,7 @@ class Reader {
       set_margins();
     }
     network_.summary.output_channels = network_.output_op().channels;
-    if (most_frames_ > 0 && most_frames_ <= network_.summary.frames) {
+    if (most_frames_ > 0 && most_frames_ <= file_frames_) {
       network_.summary.temporal_mean.reset();  // it looks at one frame more
     }
   }
@@ -90,10 +90,8 @@ class Reader {
     ModelSummary& summary = network_.summary;
     Fields in(path_, "metadata \"network\", \"input\"", fields.object("input"));
     summary.input_channels = in.integer("channels", 1, kMostChannels);
-    summary.frames = in.integer("frames", 1, 1, kMostFrames);
-    if (most_frames_ > 0) {
-      summary.frames = std::min(summary.frames, most_frames_);
-    }
+    file_frames_ = in.integer("frames", 1, 1, kMostFrames);
+    summary.frames = most_frames_ > 0 ? std::min(file_frames_, most_frames_) : file_frames_;
     summary.range[0] = 0;
     summary.range[1] = 1;
     if (in.has("range")) {
@@ -134,6 +132,11 @@ class Reader {
     Fields in(path_, "metadata \"network\", \"temporal_mean\"", fields.object("temporal_mean"));
     network_.summary.temporal_mean = in.number("h", kLeastMeanH, 255);
     in.finish();
+    if (file_frames_ == kMostFrames) {
+      fields.fail("expected at most " + std::to_string(kMostFrames - 1) +
+                  " frames with \"temporal_mean\", which looks at one more, found " +
+                  std::to_string(file_frames_));
+    }
   }
 
   void read_condition(Fields& in) {
@@ -328,6 +331,7 @@ class Reader {
   const std::string& path_;
   Tensors tensors_;
   int most_frames_;
+  int file_frames_ = 1;
   NetworkModel& network_;
   std::map<std::string, int> written_;
   std::string last_;

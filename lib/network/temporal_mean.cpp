@@ -155,8 +155,9 @@ void add_squares(const std::int16_t* HWY_RESTRICT a, const std::int16_t* HWY_RES
   }
 }
 
-// w / (1 + w) = 1 / (1 + exp(scale sum)), with the sum over three rows of cells and three of their columns,
-// for both samples of each cell. `sums` has room for one value on either side; rows are whole vectors.
+// w / (1 + w) = 1 / (1 + exp(scale sum)) for both samples of each cell, with the sum over three rows of cells
+// and three of their columns, or what half of the cell's own mean would make it. `sums` has room for one
+// value on either side; rows are whole vectors.
 void share_row(std::array<const float*, 3> rows, int cells, float scale, float* HWY_RESTRICT sums,
                float* HWY_RESTRICT shares) {
   for (int i = 0; i < cells; ++i) {
@@ -164,12 +165,14 @@ void share_row(std::array<const float*, 3> rows, int cells, float scale, float* 
   }
   sums[-1] = sums[0];
   sums[cells] = sums[cells - 1];
+  constexpr float kOwnShare = 9 / 2.0F;  // of nine cells
   const hn::ScalableTag<float> d;
   const auto one = hn::Set(d, 1.0F);
   const auto most = hn::Set(d, 80.0F);  // exp() of it is a float still
   for (int i = 0; i < cells; i += static_cast<int>(hn::Lanes(d))) {
-    const auto sum =
+    const auto around =
         hn::Add(hn::Add(hn::LoadU(d, sums + i - 1), hn::Load(d, sums + i)), hn::LoadU(d, sums + i + 1));
+    const auto sum = hn::Max(around, hn::Mul(hn::Load(d, rows[1] + i), hn::Set(d, kOwnShare)));
     const auto share = hn::Div(one, hn::Add(one, hn::Exp(d, hn::Min(hn::Mul(sum, hn::Set(d, scale)), most))));
     hn::StoreInterleaved2(share, share, d, shares + static_cast<std::ptrdiff_t>(2) * i);
   }

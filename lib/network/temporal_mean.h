@@ -5,11 +5,13 @@
 //
 // Non-local means (A. Buades, B. Coll, J.-M. Morel: A non-local algorithm for image denoising, CVPR 2005) of
 // two places: p itself, and where it was. Coding errors of two frames differ, what they show does not; where
-// it does (a cut, what was hidden, motion that was not found), d² is large, w is 0 and y is o: no ghost. o'
-// is what the network made of the frame before, not what was given out: nothing is blurred again and again.
+// it does (a cut, what was hidden, motion that was not found), d² is large, w is 0 and y is o. o' is what the
+// network made of the frame before, not what was given out: nothing is blurred again and again.
 //
 // - d²(p): the mean of (o - x̂)² in squared 8-bit code values, of all channels, over the 3 x 3 cells of 2 x 2
-//   samples around p's. Cells beyond the frame are the outermost; half a cell has its samples alone.
+//   samples around p's; or half of that over p's own, if it is larger: else a small thing that is gone, whose
+//   surroundings are as they were, would be seen for a frame longer. Cells beyond the frame are the
+//   outermost; half a cell has its samples alone.
 // - m(p): for squares of 8 x 8 samples, in 16ths of one, between the vectors of the four nearest blocks of 16
 //   x 16 (motion_search.h). Between samples o' is cubic, clamped to 0 .. 255.99; beyond the frame it is its
 //   border.

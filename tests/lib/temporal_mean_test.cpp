@@ -258,5 +258,24 @@ TEST(TemporalMean, AveragesWhatIsAlikeAndNothingElse) {
   expect_near(run(mean, small), small, 1e-4, "of another size");
 }
 
+// What was a dot of a few samples is seen for no frame longer.
+TEST(TemporalMean, SmallThingsThatAreGoneLeaveLittle) {
+  const MeanFrame flat = frame_of(1, 64, 48, [](int, int, int) { return 100; });
+  for (const int side : {1, 2, 4}) {
+    for (const double contrast : {4.0, 8.0, 12.0, 24.0, 60.0, 150.0}) {
+      const MeanFrame dot = frame_of(1, 64, 48, [&](int, int x, int y) {
+        const bool is_dot = x >= 30 && x < 30 + side && y >= 20 && y < 20 + side;
+        return is_dot ? 100 + contrast : 100;
+      });
+      const MeanFrame still = mean_of(4, dot, flat, some_vectors(64, 48, 0, 1));
+      const double left = *std::max_element(still.codes.begin(), still.codes.end()) - 100;
+      EXPECT_LT(left, side == 1 ? 3.2 : 1.6) << side << ", " << contrast;
+      if (contrast > 20) {
+        EXPECT_LT(left, 0.5) << side << ", " << contrast;
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace nonlocal::network

@@ -50,8 +50,9 @@ def mean(now: torch.Tensor, before: torch.Tensor, vectors: torch.Tensor, h: floa
     _, height, width = now.shape
     squares = (now - there).square().mean(0)[None, None]
     even = functional.pad(squares, (0, width % 2, 0, height % 2), mode="replicate")
-    cells = functional.pad(functional.avg_pool2d(even, 2), (1, 1, 1, 1), mode="replicate")
-    weights = torch.exp(-functional.avg_pool2d(cells, 3, 1) / h**2)
+    cells = functional.avg_pool2d(even, 2)
+    around = functional.avg_pool2d(functional.pad(cells, (1, 1, 1, 1), mode="replicate"), 3, 1)
+    weights = torch.exp(-torch.maximum(around, cells / 2) / h**2)
     weights = functional.interpolate(weights, scale_factor=2)[0, 0, :height, :width]
     return (now + weights * there) / (1 + weights)
 

@@ -73,15 +73,18 @@ inline MeanFrame temporal_mean(const MeanFrame& now, const MeanFrame& before, do
   MeanFrame out(now.channels, now.width, now.height);
   for (int y = 0; y < now.height; ++y) {
     for (int x = 0; x < now.width; ++x) {
-      double sum = 0;
-      for (int row = y / 2 - 1; row <= y / 2 + 1; ++row) {
-        for (int cell = x / 2 - 1; cell <= x / 2 + 1; ++cell) {
-          const int u = 2 * std::clamp(cell, 0, cells - 1);
-          const int v = 2 * std::clamp(row, 0, cell_rows - 1);
-          sum += square(u, v) + square(u + 1, v) + square(u, v + 1) + square(u + 1, v + 1);
+      const auto mean_square = [&](int reach) {  // of cells around this one
+        double sum = 0;
+        for (int row = y / 2 - reach; row <= y / 2 + reach; ++row) {
+          for (int cell = x / 2 - reach; cell <= x / 2 + reach; ++cell) {
+            const int u = 2 * std::clamp(cell, 0, cells - 1);
+            const int v = 2 * std::clamp(row, 0, cell_rows - 1);
+            sum += square(u, v) + square(u + 1, v) + square(u, v + 1) + square(u + 1, v + 1);
+          }
         }
-      }
-      const double w = std::exp(-sum / (36 * now.channels) / (h * h));
+        return sum / (4 * (2 * reach + 1) * (2 * reach + 1) * now.channels);
+      };
+      const double w = std::exp(-std::max(mean_square(1), mean_square(0) / 2) / (h * h));
       for (int c = 0; c < now.channels; ++c) {
         out.at(c, x, y) = (now.at(c, x, y) + w * from.at(c, x, y)) / (1 + w);
       }

@@ -350,6 +350,8 @@ def check_temporal_mean(fields: Fields, plane: Plane) -> None:
     inner = Fields('"temporal_mean"', fields.take("temporal_mean", None, "an object", lambda value: isinstance(value, dict)))
     inner.number("h", 0.5, 255)
     inner.finish()
+    if (frames := fields.entry["input"].get("frames", 1)) == MOST_FRAMES:
+        fields.fail(f'expected at most {MOST_FRAMES - 1} frames with "temporal_mean", which looks at one more, found {frames}')
     if plane.channels > MOST_MEAN_CHANNELS or plane[1:3] != (1, 1):
         fields.fail(f'expected an output of 1 to {MOST_MEAN_CHANNELS} channels and the frame\'s size, since "temporal_mean" moves it, '
                     f"found {plane}")

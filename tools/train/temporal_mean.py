@@ -9,10 +9,13 @@ from pathlib import Path
 
 import safetensors
 from description import check
+from export import FORMAT, VERSION
 
 
 def with_mean(metadata: dict[str, str], h: float) -> dict[str, str]:
     """`h` in 8-bit code values; 0: none."""
+    if (metadata.get("format"), metadata.get("version")) != (FORMAT, VERSION):
+        raise ValueError(f"expected {FORMAT} {VERSION}, found {metadata.get('format')} {metadata.get('version')}")
     description = json.loads(metadata["network"])
     layers = description.pop("layers")
     description.pop("temporal_mean", None)
@@ -30,5 +33,5 @@ if __name__ == "__main__":
     try:
         tensors, metadata = safetensors.load(options.source)
         safetensors.save(options.out, tensors, with_mean(metadata, options.h))
-    except (OSError, KeyError, ValueError) as error:
+    except (OSError, ValueError) as error:
         sys.exit(f"temporal_mean.py: {options.source}: {error}")

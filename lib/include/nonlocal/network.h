@@ -16,8 +16,9 @@
 //
 // Where the file has a "temporal_mean", the frame's `out` is the mean of that and of `out` of the frame
 // before, before it was a mean itself, moved to where things are now; by how alike they are (w = exp(-d²/h²),
-// lib/network/README.md), so that nothing of a frame is seen in one that shows something else. `out` is
-// clamped to the file's range of values then.
+// lib/network/README.md), so that next to nothing of a frame is seen in one that shows something else. `out`
+// has 15 bits then, in video of 16 bits, too: steps of 1/128 code value from 0 to 255.99, beyond which it is
+// clamped.
 #pragma once
 
 #include <cstddef>
