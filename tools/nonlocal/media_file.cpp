@@ -18,9 +18,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Of files without a stream that plays GStreamer 1.22's discoverer misses the end one time in forty, and
-// waits for as long as it may: it is asked again.
-constexpr GstClockTime kPatience[] = {8 * GST_SECOND, 60 * GST_SECOND};
+// Of files without a stream that plays GStreamer 1.22's discoverer misses the end one time in twenty to forty,
+// and waits for as long as it may: it is asked again, and again.
+constexpr GstClockTime kPatience[] = {8 * GST_SECOND, 8 * GST_SECOND, 8 * GST_SECOND, 60 * GST_SECOND};
 
 using DiscovererPtr = std::unique_ptr<GstDiscoverer, Releaser<g_object_unref>>;
 using InfoPtr = std::unique_ptr<GstDiscovererInfo, Releaser<g_object_unref>>;
