@@ -159,7 +159,7 @@ class VideoRows : public FrameRows {
   float unit_;
 };
 
-// The frame's rows, and a temporal mean's planes, in which code values are clamped to 0 .. 255.
+// The frame's rows, and a temporal mean's planes, in which code values are clamped to 0 .. 255.99.
 class MeanRows : public FrameRows {
  public:
   MeanRows(const FrameRows& frame, std::span<const Plane> planes, const double (&range)[2])
