@@ -9,8 +9,8 @@
 #include <cmath>
 #include <cstddef>
 #include <cstring>
-#include <new>
 
+#include "core/anew.h"
 #include "core/rounding.h"
 #include "hwy/contrib/math/math-inl.h"
 #include "hwy/highway.h"
@@ -212,6 +212,9 @@ constexpr int kMovedRows = kBandRows + 2 * kMargin;
 constexpr int kRoom = 16;           // values beside a row of sums: one, and aligned
 constexpr double kSearchSigma = 2;  // noise that is left, for the search
 
+// Rows are whole vectors.
+std::ptrdiff_t stride_of(int values) { return round_up(values, 32); }
+
 int cells_of(int side) { return ceil_divide(side, 2); }
 int squares_of(int side) { return ceil_divide(side, kSquare); }
 
@@ -222,8 +225,7 @@ const std::int16_t* samples_of(const Plane& plane, int y) {
 }  // namespace
 
 void TemporalMean::Frame::allocate(int width, int height, int channels) {
-  constexpr int kVector = 32;  // samples; and one beyond the row is read
-  const auto stride = static_cast<std::ptrdiff_t>(round_up(width + 1, kVector)) * 2;
+  const std::ptrdiff_t stride = stride_of(width) * 2;
   memory.resize(static_cast<std::size_t>(channels));
   planes.clear();
   for (AlignedBuffer<std::byte>& bytes : memory) {
@@ -233,8 +235,8 @@ void TemporalMean::Frame::allocate(int width, int height, int channels) {
   views.assign(planes.begin(), planes.end());
 }
 
-TemporalMean::Scratch::Scratch(std::ptrdiff_t row, std::ptrdiff_t cell_stride, int channels) : stride(row) {
-  const auto cells = static_cast<std::size_t>(cell_stride);
+TemporalMean::Scratch::Scratch(int width, int channels) : stride(stride_of(width)) {
+  const auto cells = static_cast<std::size_t>(stride_of(cells_of(width)));
   moved.allocate(static_cast<std::size_t>(stride) * kMovedRows * channels);
   squares.allocate(cells * (kMovedRows / 2));
   shares.allocate(2 * cells * (kBandRows / 2));
@@ -243,12 +245,8 @@ TemporalMean::Scratch::Scratch(std::ptrdiff_t row, std::ptrdiff_t cell_stride, i
 }
 
 void TemporalMean::prepare(int width, int height, int channels, int threads) {
-  try {
-    allocate(width, height, channels, threads);
-  } catch (const std::bad_alloc&) {
-    *this = TemporalMean(h_);  // nothing half made for the next frame to find
-    throw;
-  }
+  or_anew(
+      *this, [&] { allocate(width, height, channels, threads); }, [&] { return TemporalMean(h_); });
 }
 
 void TemporalMean::allocate(int width, int height, int channels, int threads) {
@@ -258,13 +256,12 @@ void TemporalMean::allocate(int width, int height, int channels, int threads) {
     before_.allocate(width, height, channels);
     vectors_.assign(static_cast<std::size_t>(squares_of(width)) * squares_of(height), {});
     scratch_.clear();
-    stride_ = round_up(width + 1, 32);
-    cell_stride_ = round_up(cells_of(width), 32);
+    cell_stride_ = stride_of(cells_of(width));
     width_ = width;
     height_ = height;
   }
   while (static_cast<int>(scratch_.size()) < threads) {
-    scratch_.emplace_back(stride_, cell_stride_, channels);
+    scratch_.emplace_back(width, channels);
   }
   motion_.prepare(width, height, threads);
 }

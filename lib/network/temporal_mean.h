@@ -80,7 +80,7 @@ class TemporalMean {
 
   // A thread's.
   struct Scratch {
-    Scratch(std::ptrdiff_t stride, std::ptrdiff_t cell_stride, int channels);
+    Scratch(int width, int channels);
     [[nodiscard]] std::int16_t* moved_row(int channel, int y);
 
     std::ptrdiff_t stride;
@@ -104,7 +104,6 @@ class TemporalMean {
   double h_;
   int width_ = 0;
   int height_ = 0;
-  std::ptrdiff_t stride_ = 0;       // of samples
   std::ptrdiff_t cell_stride_ = 0;  // of cells
   Frame now_;
   Frame before_;
